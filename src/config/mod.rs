@@ -1,0 +1,342 @@
+//! Typed configuration: what can be set, its default, its range. One ROS parameter file serves every node and serial mode.
+
+mod load;
+mod seed;
+mod validate;
+
+pub use load::{from_parameters, from_yaml, to_yaml};
+pub use seed::{Purpose, Seed};
+
+use crate::contract::{ActionMeaning, Architecture, Contract, Network, Options, Told};
+use crate::robot::Robot;
+use serde::{Deserialize, Serialize};
+
+/// Everything that can be set. Sections are the parameters' prefixes: `learner.gamma`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Seed of the run; every random draw hangs below it.
+    pub seed: u64,
+    /// Set by ROS launch; the control ticks follow header stamps either way.
+    pub use_sim_time: bool,
+    /// What is trained: its name in `task`.
+    pub task: String,
+    /// How it is trained.
+    pub algo: Algo,
+    /// Which arm's limits hold.
+    pub robot: Robot,
+    /// What an action means.
+    pub action: Action,
+    /// Decisions per second [Hz].
+    pub control_rate_hz: f64,
+    /// The option process.
+    pub options: Options,
+    /// Widths of the hidden layers, actor and critic alike.
+    pub hidden: Vec<usize>,
+    /// The embedded simulator.
+    pub sim: Sim,
+    /// Rollout nodes.
+    pub rollout: Rollout,
+    /// The learner node.
+    pub learner: Learner,
+    /// `handoff train`: the whole graph.
+    pub train: Train,
+}
+
+/// Algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Algo {
+    /// Half-step PPO over options.
+    HsPpo,
+    /// The same with one option.
+    Ppo,
+}
+
+/// What an action means; `scale` is in the unit of `meaning`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Action {
+    /// `joint_delta` [rad a tick] or `joint_velocity` [rad/s].
+    pub meaning: Meaning,
+    /// Largest joint step or speed, at action 1.
+    pub scale: f64,
+}
+
+/// See [`ActionMeaning`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meaning {
+    /// A step of the commanded joint position in each tick [rad].
+    JointDelta,
+    /// A speed of the commanded joint position [rad/s].
+    JointVelocity,
+}
+
+/// The embedded simulator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sim {
+    /// Physics step [s]; must divide the control period.
+    pub timestep_secs: f64,
+    /// Threads that step environments; 0: one a core.
+    pub threads: usize,
+    /// What it adds to physics.
+    pub told: Told,
+}
+
+/// Rollout nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rollout {
+    /// Name in the protocol; empty: the node's fully qualified name.
+    pub id: String,
+    /// Number among the rollouts of a run; part of its seed.
+    pub index: u64,
+    /// Times that this rollout was started before in this run; part of its seed.
+    pub restarts: u64,
+    /// Environments of this rollout.
+    pub num_envs: usize,
+    /// Control ticks of a fragment before it is shipped.
+    pub fragment_steps: usize,
+    /// Batches in flight, 1 to 8.
+    pub window: usize,
+    /// The run to follow; empty: the first one heard.
+    pub run: String,
+    /// Namespace of the learner's topics.
+    pub learner_ns: String,
+}
+
+/// When data is learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdateMode {
+    /// All fragments of an update come from one version.
+    Sync,
+    /// No waiting; lag is corrected and bounded.
+    Async,
+}
+
+/// The learner node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Learner {
+    /// The run folder; empty: checkpoints nothing.
+    pub run_dir: String,
+    /// The run's uuid; empty: a new one.
+    pub run: String,
+    /// When data is learned from.
+    pub update_mode: UpdateMode,
+    /// Rollouts that a phase waits for at first.
+    pub min_rollouts: usize,
+    /// Valid steps of each environment for one update.
+    pub num_steps_per_env: usize,
+    /// Transitions for one update in the asynchronous mode.
+    pub batch_steps: usize,
+    /// Older data is dropped in the asynchronous mode [versions].
+    pub max_lag: u64,
+    /// Updates between two checkpoints.
+    pub save_interval: u64,
+    /// Checkpoints kept besides the best.
+    pub keep: usize,
+    /// Threads of libtorch.
+    pub torch_threads: usize,
+    /// Half-step PPO.
+    pub hs_ppo: HsPpo,
+}
+
+/// Half-step PPO.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HsPpo {
+    /// Discount of a control tick.
+    pub gamma: f64,
+    /// Trace decay over actions.
+    pub lam: f64,
+    /// Trace decay over option decisions.
+    pub lam_option: f64,
+    /// Adam's learning rate.
+    pub lr: f64,
+    /// Learning rate of the termination and policy-over-options heads, relative to `lr`.
+    pub lr_option_scale: f64,
+    /// Passes over the data of an update.
+    pub num_learning_epochs: usize,
+    /// Steps of one gradient.
+    pub minibatch_size: usize,
+    /// PPO's clip of the action ratio.
+    pub clip_param: f64,
+    /// PPO's clip of the option-transition ratio.
+    pub option_clip_param: f64,
+    /// Weight of the critic's loss.
+    pub value_loss_coef: f64,
+    /// Weight of the entropy of the options' actions.
+    pub entropy_coef: f64,
+    /// Weight of the entropy of the policy over options.
+    pub option_entropy_coef: f64,
+    /// Weight of KL(mean p^ || uniform).
+    pub load_balance_coef: f64,
+    /// Weight of the anchor on options with too little data.
+    pub anchor_coef: f64,
+    /// Options with fewer steps in an update are not stepped.
+    pub min_option_steps: usize,
+    /// Deliberation cost of a change of option, as a fraction of the returns' standard deviation.
+    pub deliberation_cost: f64,
+    /// Global gradient norm.
+    pub max_grad_norm: f64,
+    /// The update stops when KL(behaviour || new) of the actions is over this; 0: never.
+    pub desired_kl: f64,
+    /// The update stops when KL of the option transition is over this; 0: never.
+    pub desired_option_kl: f64,
+    /// Truncation of V-trace's importance ratios (rho bar = c bar).
+    pub rho_clip: f64,
+    /// log of the actions' standard deviation at the start.
+    pub log_std_init: f64,
+    /// Termination logit at the start.
+    pub termination_bias_init: f64,
+    /// Normalised observations are clipped to this.
+    pub observation_clip: f64,
+    /// Divide rewards by the running standard deviation of the discounted return.
+    pub normalise_reward: bool,
+    /// Weigh options by their share of the data.
+    pub option_weights: bool,
+}
+
+/// `handoff train`: the whole graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Train {
+    /// Rollouts, each with its own sim.
+    pub rollouts: usize,
+    /// Environments, over all rollouts.
+    pub envs: usize,
+    /// Time to train, from the first environment step [min]; 0: no limit.
+    pub minutes: f64,
+    /// Environment steps to train; 0: no limit.
+    pub env_steps: u64,
+    /// Episodes of the evaluation at the end.
+    pub eval_episodes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            use_sim_time: false,
+            task: "reach".into(),
+            algo: Algo::HsPpo,
+            robot: Robot::Panda,
+            action: Action::default(),
+            control_rate_hz: 20.0,
+            options: Options { count: 4, min_steps: 2, max_steps: 50 },
+            hidden: vec![128, 128],
+            sim: Sim::default(),
+            rollout: Rollout::default(),
+            learner: Learner::default(),
+            train: Train::default(),
+        }
+    }
+}
+
+impl Default for Action {
+    fn default() -> Self {
+        Self { meaning: Meaning::JointDelta, scale: 0.08 }
+    }
+}
+
+impl Default for Sim {
+    fn default() -> Self {
+        Self { timestep_secs: 1.0 / 240.0, threads: 0, told: Told::default() }
+    }
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            index: 0,
+            restarts: 0,
+            num_envs: 16,
+            fragment_steps: 32,
+            window: 4,
+            run: String::new(),
+            learner_ns: "/".into(),
+        }
+    }
+}
+
+impl Default for Learner {
+    fn default() -> Self {
+        Self {
+            run_dir: String::new(),
+            run: String::new(),
+            update_mode: UpdateMode::Sync,
+            min_rollouts: 1,
+            num_steps_per_env: 128,
+            batch_steps: 2048,
+            max_lag: 8,
+            save_interval: 20,
+            keep: 3,
+            torch_threads: 1,
+            hs_ppo: HsPpo::default(),
+        }
+    }
+}
+
+impl Default for HsPpo {
+    fn default() -> Self {
+        Self {
+            gamma: 0.95,
+            lam: 0.95,
+            lam_option: 1.0,
+            lr: 7e-4,
+            lr_option_scale: 1.0,
+            num_learning_epochs: 5,
+            minibatch_size: 512,
+            clip_param: 0.2,
+            option_clip_param: 0.1,
+            value_loss_coef: 0.5,
+            entropy_coef: 0.0,
+            option_entropy_coef: 0.005,
+            load_balance_coef: 0.01,
+            anchor_coef: 0.1,
+            min_option_steps: 64,
+            deliberation_cost: 0.0,
+            max_grad_norm: 0.5,
+            desired_kl: 0.0,
+            desired_option_kl: 0.0,
+            rho_clip: 1.0,
+            log_std_init: -0.5,
+            termination_bias_init: -2.0,
+            observation_clip: 10.0,
+            normalise_reward: true,
+            option_weights: true,
+        }
+    }
+}
+
+impl Default for Train {
+    fn default() -> Self {
+        Self { rollouts: 2, envs: 16, minutes: 6.0, env_steps: 0, eval_episodes: 300 }
+    }
+}
+
+impl Config {
+    /// The contract of this configuration; `observation` is the task's.
+    pub fn contract(&self) -> crate::error::Result<Contract> {
+        let task = crate::task::find(&self.task)?;
+        Ok(Contract {
+            robot: self.robot,
+            joints: self.robot.joint_names().to_vec(),
+            task: self.task.clone(),
+            observation: task.observation(),
+            action: match self.action.meaning {
+                Meaning::JointDelta => ActionMeaning::JointDelta { scale_rad: self.action.scale },
+                Meaning::JointVelocity => ActionMeaning::JointVelocity { scale_rad_per_sec: self.action.scale },
+            },
+            control_period_secs: 1.0 / self.control_rate_hz,
+            options: if self.algo == Algo::Ppo { Options { count: 1, ..self.options } } else { self.options },
+            network: Network { architecture: Architecture::OnPolicy, hidden: self.hidden.clone() },
+            told: self.sim.told.clone(),
+        })
+    }
+}

@@ -1,0 +1,21 @@
+//! handoff trains option policies for a Franka arm asynchronously over ROS 2 and carries them to hardware.
+//! ARCHITECTURE.md has the bird's eye; each module is one room.
+
+pub mod app;
+pub mod config;
+pub mod contract;
+pub mod data;
+pub mod error;
+#[cfg(feature = "torch")]
+pub mod learn;
+pub mod node;
+pub mod option;
+#[cfg(feature = "torch")]
+pub mod policy;
+pub mod report;
+pub mod robot;
+#[cfg(feature = "ros")]
+pub mod ros;
+#[cfg(feature = "sim")]
+pub mod sim;
+pub mod task;

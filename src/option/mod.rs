@@ -1,0 +1,10 @@
+//! The option process in plain numbers: option transition, termination, d_min and d_max, half-step returns.
+
+/// What runs in one environment between two ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// The option; none at the start of an episode.
+    pub option: Option<u8>,
+    /// Control ticks since it was chosen (by a termination or at the start).
+    pub age: u32,
+}
