@@ -1,7 +1,7 @@
 //! The tree of seeds: each draw has a key of its own, so that drawing more in one place changes no other.
 
-use rand_chacha::ChaCha8Rng;
 use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
 use sha2::{Digest as _, Sha256};
 
 /// A node of the tree. Children are named by numbers; a leaf gives a generator.

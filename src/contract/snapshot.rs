@@ -91,21 +91,31 @@ impl Snapshot {
         if self.parameters.len() != want {
             return Err(Error::invalid(format!(
                 "snapshot {}.{} has {} parameters; its contract needs {want}",
-                self.life, self.version, self.parameters.len()
+                self.life,
+                self.version,
+                self.parameters.len()
             )));
         }
         if self.normaliser.mean.len() != obs || self.normaliser.std.len() != obs {
             return Err(Error::invalid(format!(
                 "snapshot {}.{} normalises {} floats; its contract observes {obs}",
-                self.life, self.version, self.normaliser.mean.len()
+                self.life,
+                self.version,
+                self.normaliser.mean.len()
             )));
         }
         let finite = |floats: &[f32]| floats.iter().all(|float| float.is_finite());
         if !finite(&self.parameters) || !finite(&self.normaliser.mean) {
-            return Err(Error::invalid(format!("snapshot {}.{} holds a float that is not finite", self.life, self.version)));
+            return Err(Error::invalid(format!(
+                "snapshot {}.{} holds a float that is not finite",
+                self.life, self.version
+            )));
         }
         if !self.normaliser.std.iter().all(|&std| std.is_finite() && 0.0 < std) || !(0.0 < self.normaliser.clip) {
-            return Err(Error::invalid(format!("snapshot {}.{} has a normaliser whose std or clip is not positive", self.life, self.version)));
+            return Err(Error::invalid(format!(
+                "snapshot {}.{} has a normaliser whose std or clip is not positive",
+                self.life, self.version
+            )));
         }
         Ok(())
     }
