@@ -7,13 +7,14 @@ const NANOS: f64 = 1e9;
 
 /// Seconds as ROS time, to the nearest nanosecond; what a stamp cannot hold saturates, NaN is 0.
 pub fn stamp(secs: f64) -> Time {
+    const SECOND: u32 = NANOS as u32;
     let whole = secs.floor();
-    let nanos = ((secs - whole) * NANOS).round();
-    let (sec, nanosec) = if nanos < NANOS { (whole as i64, nanos as u32) } else { (whole as i64 + 1, 0) };
+    let nanosec = ((secs - whole) * NANOS).round() as u32;
+    let sec = (whole as i64).saturating_add(i64::from(nanosec / SECOND));
     match i32::try_from(sec) {
-        Ok(sec) => Time { sec, nanosec },
+        Ok(sec) => Time { sec, nanosec: nanosec % SECOND },
         Err(_) if sec < 0 => Time { sec: i32::MIN, nanosec: 0 },
-        Err(_) => Time { sec: i32::MAX, nanosec: NANOS as u32 - 1 },
+        Err(_) => Time { sec: i32::MAX, nanosec: SECOND - 1 },
     }
 }
 
