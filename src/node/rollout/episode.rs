@@ -179,7 +179,7 @@ impl Episode {
     ) -> [f64; ARM_DOF] {
         for (joint, action) in decision.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
-                .clamp(limits.position_min[joint], limits.position_max[joint]);
+                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
         }
         self.running = decision.next;
         self.decisions += 1;
