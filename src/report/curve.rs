@@ -43,6 +43,7 @@ const MOST_POINTS: usize = 600;
 const SIZE: (u32, u32) = (1200, 760);
 const HEADER: u32 = 64;
 const LEGEND_LINE: u32 = 24;
+const LEFT: i32 = 76;
 const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(228, 228, 228);
 const FONT: &str = "sans-serif";
@@ -107,11 +108,13 @@ pub fn draw(curves: &[Curve], path: &Path) -> Result<()> {
 }
 
 fn svg(curves: &[Curve]) -> Result<String> {
-    let drawn = |curve: &Curve| RETURN.iter().chain(&SUCCESS).any(|line| !points(curve, Axis::EnvSteps, line).is_empty());
+    let drawn =
+        |curve: &Curve| RETURN.iter().chain(&SUCCESS).any(|line| !points(curve, Axis::EnvSteps, line).is_empty());
     if let Some(empty) = curves.iter().find(|curve| !drawn(curve)) {
         return Err(Error::invalid(format!("the run {} has no record of success or return yet", empty.label)));
     }
-    let longest = curves.iter().filter_map(|curve| curve.rows.last()).map(|row| row.clock.wall_secs).fold(0.0, f64::max);
+    let longest =
+        curves.iter().filter_map(|curve| curve.rows.last()).map(|row| row.clock.wall_secs).fold(0.0, f64::max);
     let header = HEADER + LEGEND_LINE * (curves.len() as u32).saturating_sub(1);
     let mut text = String::new();
     let mut attempt = || -> Drawn {
@@ -140,18 +143,18 @@ fn points(curve: &Curve, axis: Axis, line: &Line) -> Vec<(f64, f64)> {
 
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// One line a run: its colour strong for success and return, pale for the stricter success.
+/// One line a run: its name, its colour strong for success and return, pale for the stricter success.
 fn legend(area: &DrawingArea<SVGBackend<'_>, Shift>, curves: &[Curve]) -> Drawn {
     let font = (FONT, 15).into_font().color(&INK);
+    let longest = curves.iter().map(|curve| curve.label.chars().count()).max().unwrap_or(0);
+    let lines = LEFT + 24 + 8 * longest as i32;
     for (index, curve) in curves.iter().enumerate() {
         let (colour, y) = (COLOURS[index % COLOURS.len()], 28 + (LEGEND_LINE * index as u32) as i32);
-        let mut x = 72;
-        for (strong, label, width) in [(true, "within 5 cm", 130), (false, "within 1 cm", 150)] {
+        area.draw(&Text::new(curve.label.clone(), (LEFT, y - 7), font.clone()))?;
+        for (strong, label, x) in [(true, "within 5 cm", lines), (false, "within 1 cm", lines + 130)] {
             area.draw(&PathElement::new([(x, y), (x + 26, y)], style(colour, strong)))?;
             area.draw(&Text::new(label, (x + 34, y - 7), font.clone()))?;
-            x += width;
         }
-        area.draw(&Text::new(curve.label.clone(), (x, y - 7), font.clone()))?;
     }
     Ok(())
 }
@@ -238,7 +241,10 @@ mod tests {
                 (names::SUCCESS_STRICT.into(), success.powi(3) * 0.8),
                 (names::RETURN.into(), -25.0 * (1.0 - success) - 3.0),
             ];
-            Row { clock: Clock { updates: update, env_steps: update * 2048, wall_secs: update as f64 * 0.48 }, values: values.into() }
+            Row {
+                clock: Clock { updates: update, env_steps: update * 2048, wall_secs: update as f64 * 0.48 },
+                values: values.into(),
+            }
         };
         Curve { label: label.into(), rows: (1..=rows).map(row).collect() }
     }
@@ -246,7 +252,6 @@ mod tests {
     #[test]
     fn the_picture_names_its_axes_units_and_runs() {
         let text = svg(&[curve("reach__hs_ppo__1", 750, 1.0), curve("reach__ppo__1", 700, 0.8)]).unwrap();
-        if let Ok(path) = std::env::var("LOOK") { std::fs::write(path, &text).unwrap(); }
         let words = ["environment steps", "wall time [min]", "success [%]", "return", "within 5 cm", "within 1 cm"];
         for word in words.into_iter().chain(["reach__hs_ppo__1", "reach__ppo__1"]) {
             assert!(text.contains(&format!("\n{word}\n")), "{word}");
