@@ -4,7 +4,7 @@ mod load;
 mod seed;
 mod validate;
 
-pub use load::{from_parameters, from_yaml, to_yaml};
+pub use load::{assign, from_parameters, from_yaml, parameters_of, to_yaml};
 pub use seed::{Purpose, Seed};
 
 use crate::contract::{ActionMeaning, Architecture, Contract, Network, Options, Told};
