@@ -20,7 +20,7 @@ pub type Output<T> = Box<dyn FnMut(&T) + Send>;
 pub struct Shutdown(watch::Receiver<bool>);
 
 /// The other end: stops every actor that holds a [`Shutdown`] of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
 impl Shutdown {

@@ -41,20 +41,26 @@ impl RunDir {
     ) -> Result<Self> {
         let secs = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let path = parent.join(format!("{task}__{algo}__{seed}__{secs}"));
+        Self::create_at(&path, config_yaml)
+    }
+
+    /// The same, at a path of the caller's choice.
+    pub fn create_at(path: &Path, config_yaml: &str) -> Result<Self> {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(|error| disk::explain(parent, error))?;
-        fs::create_dir(&path).map_err(|error| match error.kind() {
+        fs::create_dir(path).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
                 Error::invalid(format!("the run folder {} exists already; a new run needs a new one", path.display()))
             }
-            _ => disk::explain(&path, error),
+            _ => disk::explain(path, error),
         })?;
         for folder in [CHECKPOINTS, LOGS] {
             fs::create_dir(path.join(folder)).map_err(|error| disk::explain(&path.join(folder), error))?;
         }
-        disk::replace(&path, LIFE, b"0\n")?;
-        disk::replace(&path, CONFIG, config_yaml.as_bytes())?;
+        disk::replace(path, LIFE, b"0\n")?;
+        disk::replace(path, CONFIG, config_yaml.as_bytes())?;
         disk::sync_folder(parent).map_err(|error| disk::explain(parent, error))?;
-        Ok(Self { path })
+        Ok(Self { path: path.to_owned() })
     }
 
     /// Opens a run folder; nothing is written, so that a read-only copy serves too.

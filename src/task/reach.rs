@@ -53,7 +53,7 @@ impl Task for Reach {
     fn start(&self, limits: &Limits, rng: &mut ChaCha8Rng) -> Start {
         let position = std::array::from_fn(|joint| {
             let offset = rng.random_range(-START_SPREAD_RAD..=START_SPREAD_RAD);
-            (READY[joint] + offset).clamp(limits.position_min[joint], limits.position_max[joint])
+            (READY[joint] + offset).clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
         });
         let [x, y, z] = std::array::from_fn(|axis| rng.random_range(GOAL_MIN[axis]..=GOAL_MAX[axis]));
         let base_from_goal = Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::identity());
@@ -133,8 +133,8 @@ mod tests {
             }
             for joint in 0..ARM_DOF {
                 assert!((start.position[joint] - READY[joint]).abs() <= START_SPREAD_RAD);
-                assert!(limits.position_min[joint] <= start.position[joint]);
-                assert!(start.position[joint] <= limits.position_max[joint]);
+                assert!(limits.position_min_rad[joint] <= start.position[joint]);
+                assert!(start.position[joint] <= limits.position_max_rad[joint]);
             }
         }
     }

@@ -71,8 +71,6 @@ pub(super) struct Episode {
     open: Fragment,
     /// Steps recorded in this environment of this stream.
     recorded: u64,
-    /// Steps recorded since the phase began.
-    pub(super) phase_steps: u64,
 }
 
 /// What the states of a tick brought.
@@ -81,8 +79,8 @@ pub(super) enum Arrival {
     Quiet,
     /// The episode ended by the task or its time limit.
     Ended(EpisodeStats),
-    /// A state that is not finite: the episode was aborted.
-    Broken(EpisodeStats),
+    /// A state that is not finite: the episode was aborted; its outcome if it had a valid step.
+    Broken(Option<EpisodeStats>),
 }
 
 impl Episode {
@@ -102,7 +100,6 @@ impl Episode {
             sums: Sums::new(contract.options.count),
             open: Fragment { env, first: 0, obs_size, steps: vec![], observations: vec![], finals: vec![] },
             recorded: 0,
-            phase_steps: 0,
         }
     }
 
@@ -114,6 +111,11 @@ impl Episode {
     /// Whether its next command is a reset.
     pub(super) fn fresh(&self) -> bool {
         matches!(self.stage, Stage::Fresh)
+    }
+
+    /// Steps recorded in this environment of this stream.
+    pub(super) fn recorded(&self) -> u64 {
+        self.recorded
     }
 
     /// Steps in the open fragment.
@@ -139,7 +141,7 @@ impl Episode {
             return Arrival::Quiet;
         }
         if !position.iter().chain(velocity).all(|value| value.is_finite()) {
-            return self.abort(stamp_secs, rollout).map_or(Arrival::Quiet, Arrival::Broken);
+            return Arrival::Broken(self.abort(stamp_secs, rollout));
         }
         if let Stage::Starting(start) = &self.stage {
             self.reference = start.position;
@@ -177,7 +179,7 @@ impl Episode {
     ) -> [f64; ARM_DOF] {
         for (joint, action) in decision.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
-                .clamp(limits.position_min[joint], limits.position_max[joint]);
+                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
         }
         self.running = decision.next;
         self.decisions += 1;
@@ -269,7 +271,6 @@ impl Episode {
         });
         self.t += 1;
         self.recorded += 1;
-        self.phase_steps += 1;
         if end == End::None {
             return Arrival::Quiet;
         }

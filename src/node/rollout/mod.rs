@@ -1,9 +1,11 @@
 //! The rollout: acts with the newest snapshot in N environments and records fragments.
 
+mod agent;
 mod episode;
 mod shell;
 
-pub use shell::{Inputs, Outputs, Settings, run};
+pub use agent::Agent;
+pub use shell::{Inputs, Outputs, run};
 
 use crate::config::Seed;
 use crate::contract::{Contract, Snapshot};
@@ -20,15 +22,12 @@ use std::sync::Arc;
 const OPEN_FINGERS_M: [f64; HAND_DOF] = [0.04; HAND_DOF];
 
 /// What the rollout may do at this tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permit {
+#[derive(Clone, Copy)]
+pub enum Permit<'a> {
     /// No time passes.
     Hold,
-    /// Each environment may record up to this many steps in this phase.
-    Act {
-        /// Valid steps of each environment.
-        quota: u64,
-    },
+    /// The environments for which this is true may step.
+    Act(&'a dyn Fn(usize) -> bool),
 }
 
 /// A snapshot that acts.
@@ -122,42 +121,57 @@ impl Rollout {
         self.episodes.iter().map(Episode::open_steps).max().unwrap_or(0)
     }
 
-    /// Valid steps of the slowest environment since the phase began.
-    pub fn phase_steps(&self) -> u64 {
-        self.episodes.iter().map(|episode| episode.phase_steps).min().unwrap_or(0)
-    }
-
-    /// Counts the phase's steps from here.
-    pub fn begin_phase(&mut self) {
-        for episode in &mut self.episodes {
-            episode.phase_steps = 0;
-        }
-    }
-
     /// Takes what was recorded: one fragment an environment, and the episodes that ended.
     pub fn take(&mut self) -> (Vec<Fragment>, Vec<EpisodeStats>) {
         (self.episodes.iter_mut().filter_map(Episode::close).collect(), std::mem::take(&mut self.finished))
     }
 
-    /// Answers the states of a tick. A repeated tick gets the same answer, unless that was HOLD throughout.
-    pub fn tick(&mut self, states: &ArmStates, permit: Permit) -> Result<ArmCommands> {
-        if states.position.len() != self.episodes.len() || states.velocity.len() != self.episodes.len() {
+    /// Takes the states of a tick: completes the pending steps and observes. Returns the environments that recorded a
+    /// step. A tick that was answered already brings nothing.
+    pub fn arrive(&mut self, states: &ArmStates) -> Result<Vec<usize>> {
+        let num_envs = self.episodes.len();
+        if states.position.len() != num_envs || states.velocity.len() != num_envs {
             return Err(Error::invalid(format!(
-                "the sim has {} environments and this rollout {}: give both the same rollout.num_envs",
+                "the sim has {} environments and this rollout {num_envs}: give both the same rollout.num_envs",
                 states.position.len(),
-                self.episodes.len()
             )));
         }
-        if let Some(answer) = &self.answered
-            && (answer.sim_life, answer.tick) == (states.sim_life, states.tick)
-        {
+        if self.answer_to(states).is_some() {
+            return Ok(Vec::new());
+        }
+        if self.sim_life.replace(states.sim_life).is_some_and(|life| life != states.sim_life) {
+            self.abort_all(states.stamp_secs);
+        }
+        let mut recorded = Vec::new();
+        let rows = states.position.iter().zip(&states.velocity);
+        for (env, (episode, (position, velocity))) in self.episodes.iter_mut().zip(rows).enumerate() {
+            let before = episode.recorded();
+            match episode.arrive(self.task, states.stamp_secs, position, velocity, &self.stream.rollout) {
+                Arrival::Quiet => {}
+                Arrival::Ended(stats) => self.finished.push(stats),
+                Arrival::Broken(stats) => {
+                    self.counters.aborted_episodes += 1;
+                    self.finished.extend(stats);
+                }
+            }
+            if before < episode.recorded() {
+                recorded.push(env);
+            }
+        }
+        self.counters.steps += recorded.len() as u64;
+        Ok(recorded)
+    }
+
+    /// Answers the states of a tick, after [`Self::arrive`]. A repeated tick gets the same answer, unless that was
+    /// HOLD throughout.
+    pub fn answer(&mut self, states: &ArmStates, permit: Permit<'_>) -> Result<ArmCommands> {
+        if let Some(answer) = self.answer_to(states) {
             return Ok(answer.clone());
         }
-        self.arrive(states);
         let mut commands = self.hold(states);
-        if let Permit::Act { quota } = permit {
+        if let (Permit::Act(may_step), true) = (permit, self.acting.is_some()) {
             self.reset_fresh(&mut commands);
-            self.decide(states.stamp_secs, quota, &mut commands)?;
+            self.decide(states.stamp_secs, may_step, &mut commands)?;
         }
         if commands.operation.iter().all(|&operation| operation == Operation::Hold) {
             self.counters.held_ticks += 1;
@@ -167,26 +181,8 @@ impl Rollout {
         Ok(commands)
     }
 
-    fn arrive(&mut self, states: &ArmStates) {
-        if self.sim_life != Some(states.sim_life) {
-            if self.sim_life.is_some() {
-                self.abort_all(states.stamp_secs);
-            }
-            self.sim_life = Some(states.sim_life);
-        }
-        let rows = states.position.iter().zip(&states.velocity);
-        for (episode, (position, velocity)) in self.episodes.iter_mut().zip(rows) {
-            let before = episode.phase_steps;
-            match episode.arrive(self.task, states.stamp_secs, position, velocity, &self.stream.rollout) {
-                Arrival::Quiet => {}
-                Arrival::Ended(stats) => self.finished.push(stats),
-                Arrival::Broken(stats) => {
-                    self.counters.aborted_episodes += 1;
-                    self.finished.push(stats);
-                }
-            }
-            self.counters.steps += episode.phase_steps - before;
-        }
+    fn answer_to(&self, states: &ArmStates) -> Option<&ArmCommands> {
+        self.answered.as_ref().filter(|answer| (answer.sim_life, answer.tick) == (states.sim_life, states.tick))
     }
 
     /// A new simulator: every running episode ends as aborted.
@@ -220,13 +216,13 @@ impl Rollout {
     }
 
     /// One forward pass for every environment that waits and may step.
-    fn decide(&mut self, stamp_secs: f64, quota: u64, commands: &mut ArmCommands) -> Result<()> {
+    fn decide(&mut self, stamp_secs: f64, may_step: &dyn Fn(usize) -> bool, commands: &mut ArmCommands) -> Result<()> {
         let Some(Acting { snapshot, policy }) = &self.acting else { return Ok(()) };
         let mut waiting: Vec<(usize, &mut Episode)> = self
             .episodes
             .iter_mut()
             .enumerate()
-            .filter(|(_, episode)| episode.arrived() && episode.phase_steps < quota)
+            .filter(|(env, episode)| episode.arrived() && may_step(*env))
             .collect();
         if waiting.is_empty() {
             return Ok(());
