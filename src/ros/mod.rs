@@ -2,12 +2,20 @@
 //! diagnostics, logs. Everything else sees [`msg`], [`srv`] and closures.
 
 mod convert;
+mod diagnostics;
+mod graph;
+mod logs;
+mod names;
 mod node;
+mod parameters;
 mod qos;
 mod running;
 mod time;
 
 pub use convert::heading;
+pub use diagnostics::{Health, Level};
+pub use graph::{Graph, Writer};
+pub use logs::{Lines, Rosout, rosout};
 pub use node::{Client, Message, Node, Publisher, Service};
 pub use qos::{Qos, everything, latched, newest, sensor};
 pub use running::Running;

@@ -1,13 +1,16 @@
 //! One ROS node: what it hears, says, serves and asks, and what it does periodically. Built on the caller's thread,
 //! then moved to a thread of its own by [`Node::spin`].
 
+use super::graph::Graph;
+use super::names::Names;
+use super::parameters::{self, Parameters};
 use super::qos::Qos;
 use super::running::{Periodic, Pump, Running};
 use crate::error::{Error, Result};
 use futures::{FutureExt as _, StreamExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A message type.
 pub trait Message: r2r::WrappedTypesupport + Send + 'static {}
@@ -22,6 +25,8 @@ pub struct Node {
     pub(super) inner: r2r::Node,
     pub(super) pumps: Vec<Pump>,
     pub(super) periodic: Vec<Periodic>,
+    pub(super) names: Names,
+    shown: Option<Parameters>,
 }
 
 impl Node {
@@ -34,7 +39,21 @@ impl Node {
             .map_err(|error| Error::invalid(format!("ROS does not start: {error}")))?;
         let inner = r2r::Node::create(context, name, "")
             .map_err(|error| Error::invalid(format!("node {name:?} cannot be made: {error}")))?;
-        Ok(Self { inner, pumps: Vec::new(), periodic: Vec::new() })
+        let unnamed = |error| Error::invalid(format!("node {name:?} has no name: {error}"));
+        let (node, namespace) = (inner.name().map_err(unnamed)?, inner.namespace().map_err(unnamed)?);
+        let names = Names::new(&node, &namespace, std::env::args());
+        Ok(Self { inner, pumps: Vec::new(), periodic: Vec::new(), names, shown: None })
+    }
+
+    /// The parameters that it was given: nested objects, `learner.gamma` is `gamma` in `learner`.
+    pub fn parameters(&self) -> Result<serde_json::Value> {
+        let given = self.inner.params.lock().unwrap_or_else(PoisonError::into_inner);
+        parameters::nested(given.iter().map(|(name, parameter)| (name, &parameter.value)))
+    }
+
+    /// What `ros2 param` shows: all values that count, defaults included. Without it, those that were given.
+    pub fn show_parameters(&mut self, values: &serde_json::Value) {
+        self.shown = Some(parameters::dotted(values));
     }
 
     /// Its name with namespace, as the graph shows it.
@@ -101,8 +120,18 @@ impl Node {
         Ok(Client { name: name.into(), inner: Arc::new(inner) })
     }
 
+    /// Does something at this period of the steady clock, first after one period. A late turn is not made up for.
+    pub fn every(&mut self, period: Duration, run: impl FnMut(&Graph<'_>) + Send + 'static) {
+        self.periodic.push(Periodic { period, due: Instant::now() + period, run: Box::new(run) });
+    }
+
     /// Moves the node to its own thread, where it lives until it is stopped.
-    pub fn spin(self) -> Result<Running> {
+    pub fn spin(mut self) -> Result<Running> {
+        let shown = match self.shown.take() {
+            Some(shown) => shown,
+            None => parameters::dotted(&self.parameters()?),
+        };
+        parameters::serve(&mut self, shown)?;
         Running::start(self)
     }
 }

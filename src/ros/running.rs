@@ -1,5 +1,7 @@
 //! The spin thread: wakes at each message, drains every stream at once, runs what is periodic.
 
+use super::graph::Graph;
+use super::names::Names;
 use super::node::Node;
 use crate::error::{Error, Result};
 use std::any::Any;
@@ -20,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(20);
 pub(super) struct Periodic {
     pub(super) period: Duration,
     pub(super) due: Instant,
-    pub(super) run: Box<dyn FnMut(&r2r::Node) + Send>,
+    pub(super) run: Box<dyn FnMut(&Graph<'_>) + Send>,
 }
 
 /// A node on its thread. Dropping it stops and joins.
@@ -94,14 +96,14 @@ impl Drop for Running {
 
 /// Spins until told to stop, or until something panics: then says what.
 fn live(node: Node, stop: &AtomicBool) -> Result<(), String> {
-    let Node { mut inner, mut pumps, mut periodic } = node;
-    let outcome = catch_unwind(AssertUnwindSafe(|| spin(&mut inner, &mut pumps, &mut periodic, stop)));
+    let Node { mut inner, mut pumps, mut periodic, names, .. } = node;
+    let outcome = catch_unwind(AssertUnwindSafe(|| spin(&mut inner, &names, &mut pumps, &mut periodic, stop)));
     // what the closures hold goes before the node; a node that panicked may panic again as it goes
     let gone = catch_unwind(AssertUnwindSafe(move || drop((pumps, periodic, inner))));
     outcome.and(gone).map_err(|panic| said(&*panic).to_owned())
 }
 
-fn spin(node: &mut r2r::Node, pumps: &mut [Pump], periodic: &mut [Periodic], stop: &AtomicBool) {
+fn spin(node: &mut r2r::Node, names: &Names, pumps: &mut [Pump], periodic: &mut [Periodic], stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let now = Instant::now();
         let wait = periodic.iter().map(|each| each.due.saturating_duration_since(now)).min();
@@ -111,7 +113,7 @@ fn spin(node: &mut r2r::Node, pumps: &mut [Pump], periodic: &mut [Periodic], sto
         for each in periodic.iter_mut() {
             let now = Instant::now();
             if each.due <= now {
-                (each.run)(node);
+                (each.run)(&Graph { node, names });
                 each.due = (each.due + each.period).max(now);
             }
         }
