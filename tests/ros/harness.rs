@@ -6,10 +6,10 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Longest that anything in these tests may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs `body` alone in a ROS domain, in a child process with `ros_args` after `--ros-args`. `test` is the test's path.
-pub(crate) fn alone(test: &str, ros_args: &[&str], body: impl FnOnce()) {
+pub(super) fn alone(test: &str, ros_args: &[&str], body: impl FnOnce()) {
     const INSIDE: &str = "HANDOFF_TEST_INSIDE";
     if std::env::var_os(INSIDE).is_some() {
         return body();
@@ -32,17 +32,17 @@ fn free_domain() -> (u16, TcpListener) {
 }
 
 /// A script of this folder in Python, ended with this value.
-pub(crate) struct Script(Child);
+pub(super) struct Script(Child);
 
 impl Script {
     /// Starts `<name>.py`.
-    pub(crate) fn start(name: &str, args: &[&str]) -> Self {
+    pub(super) fn start(name: &str, args: &[&str]) -> Self {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ros").join(name);
         Self(Command::new("python3").arg(path).args(args).spawn().expect("python3 starts"))
     }
 
     /// Waits until it has ended well.
-    pub(crate) fn succeeded(mut self) {
+    pub(super) fn succeeded(mut self) {
         let ended = wait_for("the script's end", || self.0.try_wait().unwrap());
         assert!(ended.success(), "the script says what is wrong above");
     }
@@ -56,7 +56,7 @@ impl Drop for Script {
 }
 
 /// Looks until there is something.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {

@@ -1,6 +1,6 @@
 //! Messages against rclpy: field by field there, changed by the other side, and back.
 
-use crate::harness::{PATIENCE, Script, alone, wait_for};
+use super::harness::{PATIENCE, Script, alone, wait_for};
 use handoff::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use handoff::data::*;
 use handoff::robot::Robot;
@@ -73,7 +73,7 @@ fn batch() -> Batch {
 }
 
 /// A policy of 263 kB and odd numbers.
-pub(crate) fn snapshot(hidden: usize) -> Snapshot {
+pub(super) fn snapshot(hidden: usize) -> Snapshot {
     let contract = Contract {
         robot: Robot::Panda,
         joints: Robot::Panda.joint_names().to_vec(),
@@ -114,7 +114,7 @@ fn states() -> ArmStates {
 
 #[test]
 fn rclpy_reads_what_we_write_and_we_read_what_it_writes() {
-    alone("messages::rclpy_reads_what_we_write_and_we_read_what_it_writes", &[], || {
+    alone("ros::messages::rclpy_reads_what_we_write_and_we_read_what_it_writes", &[], || {
         let (batches, weights, commands) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
         let mut node = Node::start("rust").unwrap();
         node.subscribe::<msg::TransitionBatch>("batch/back", everything(), move |m| batches.0.send(m).unwrap()).unwrap();
