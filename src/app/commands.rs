@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Evaluates the policy of a run and prints the outcome.
-pub fn eval(arguments: &cli::Eval) -> Result<()> {
+pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
     let which = if arguments.best { Which::Best } else { Which::Newest };
     let sampling = if arguments.stochastic { Sampling::Stochastic } else { Sampling::MeanAction };
     let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling)?;
@@ -26,7 +26,7 @@ pub fn eval(arguments: &cli::Eval) -> Result<()> {
 }
 
 /// The end of a training: evaluation table and the path of the run.
-pub fn report(folder: &Path, config: &Config) -> Result<()> {
+pub(super) fn report(folder: &Path, config: &Config) -> Result<()> {
     if RunDir::open(folder)?.checkpoint(Which::Newest)?.is_none() {
         return Err(Error::invalid(format!("{} has no checkpoint to evaluate", folder.display())));
     }
@@ -36,7 +36,7 @@ pub fn report(folder: &Path, config: &Config) -> Result<()> {
 }
 
 /// Draws learning curves.
-pub fn curve(arguments: &cli::Curve) -> Result<()> {
+pub(super) fn curve(arguments: &cli::Curve) -> Result<()> {
     let curves = arguments.runs.iter().map(|run| Curve::read(run)).collect::<Result<Vec<_>>>()?;
     draw(&curves, &arguments.out)?;
     print(&arguments.out.display().to_string())

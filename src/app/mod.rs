@@ -11,9 +11,11 @@ mod nodes;
 pub mod serial;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod stop;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 pub mod supervise;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod train;
+#[cfg(all(feature = "torch", feature = "sim"))]
 mod watch;
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]

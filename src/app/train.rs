@@ -18,7 +18,7 @@ const BEAT: Duration = Duration::from_millis(200);
 const DOMAINS: u32 = 101;
 
 /// Trains as told, then evaluates.
-pub fn train(arguments: &cli::Train) -> Result<()> {
+pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
     let mut config = arguments.resolve()?;
     config.contract()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Reads the metrics of a run as they grow and shows them in one line.
-pub struct Watch {
+pub(super) struct Watch {
     folder: PathBuf,
     options: usize,
     start: Instant,
@@ -22,7 +22,7 @@ pub struct Watch {
 
 impl Watch {
     /// Of a run folder and K options.
-    pub fn new(folder: &Path, options: usize, note: &str) -> Self {
+    pub(super) fn new(folder: &Path, options: usize, note: &str) -> Self {
         let err = std::io::stderr();
         let terminal = err.is_terminal();
         Self {
@@ -39,7 +39,7 @@ impl Watch {
     }
 
     /// Shows the line, if it is time to.
-    pub fn show(&mut self) -> Result<()> {
+    pub(super) fn show(&mut self) -> Result<()> {
         let path = self.folder.join("metrics.jsonl");
         let length = std::fs::metadata(&path).map_or(0, |file| file.len());
         let now = self.start.elapsed().as_secs_f64();
@@ -56,7 +56,7 @@ impl Watch {
     }
 
     /// Shows the last line.
-    pub fn finish(self) {
+    pub(super) fn finish(self) {
         let (now, status) = (self.start.elapsed().as_secs_f64(), self.status());
         let _closed = self.progress.finish(now, &status);
     }
