@@ -57,7 +57,7 @@ impl Serial {
     /// One control tick, and an update if one is due. Returns whether there was one.
     pub fn tick(&mut self) -> Result<bool> {
         let commands = self.agent.states(&self.lockstep.states())?;
-        self.lockstep.command(self.now, &commands);
+        self.lockstep.command(self.now.as_secs_f64(), &commands);
         self.now += self.period;
         for batch in self.agent.due(self.now) {
             self.learner.batch(batch, self.now);

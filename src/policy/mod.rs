@@ -10,3 +10,8 @@ pub(crate) mod tests;
 pub use decide::{Decision, Policy, Sampling};
 pub use network::{Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
+
+/// Threads that libtorch computes with in this process, from here on.
+pub fn set_threads(threads: usize) {
+    tch::set_num_threads(i32::try_from(threads).unwrap_or(1));
+}
