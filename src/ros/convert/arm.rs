@@ -1,11 +1,10 @@
 //! What passes between sim and rollout.
 
-use super::{length, size, stream, unknown};
+use super::{header, length, size, stream, unknown};
 use crate::data::{ArmCommands, ArmStates, Operation, STATE_DOF};
 use crate::error::{Error, Result};
 use crate::ros::time;
 use r2r::handoff::msg;
-use r2r::std_msgs::msg::Header;
 
 fn rows<const N: usize>(flat: &[f64]) -> Vec<[f64; N]> {
     flat.as_chunks().0.to_vec()
@@ -24,7 +23,7 @@ impl From<&ArmStates> for msg::ArmStates {
         let (rollout, incarnation) =
             states.bound.as_ref().map_or_else(Default::default, |bound| (bound.rollout.clone(), bound.incarnation));
         Self {
-            header: Header { stamp: time::stamp(states.stamp_secs), frame_id: String::new() },
+            header: header(states.stamp_secs, ""),
             sim_life: states.sim_life,
             tick: states.tick,
             bound_rollout: rollout,

@@ -1,10 +1,12 @@
 //! Messages to data and back. From the wire nothing is believed: each array length, code and stamp is checked against
 //! the sizes that the message states, and nothing is allocated that the message does not already fill.
-//! Whether floats are finite is judged later (admission, [`crate::contract::Snapshot::check`]): it is another verdict.
+//! Whether the floats of a batch are finite is for admission to judge: that is another verdict.
 
 mod arm;
 mod batch;
 mod fragment;
+mod link;
+mod status;
 mod weights;
 
 pub use batch::heading;
@@ -12,6 +14,8 @@ pub use batch::heading;
 use crate::contract::Hash;
 use crate::data::{End, StreamId};
 use crate::error::{Error, Result};
+use crate::ros::time;
+use r2r::std_msgs::msg::Header;
 use uuid::Uuid;
 
 /// Refuses an array of the wrong length.
@@ -45,6 +49,17 @@ fn stream(rollout: String, incarnation: u64) -> Result<StreamId> {
         return Err(Error::invalid("the rollout id is empty; it names the stream"));
     }
     Ok(StreamId { rollout, incarnation })
+}
+
+fn header(stamp_secs: f64, frame: &str) -> Header {
+    Header { stamp: time::stamp(stamp_secs), frame_id: frame.to_owned() }
+}
+
+fn finite(what: &str, numbers: &[f64]) -> Result<()> {
+    match numbers.iter().find(|number| !number.is_finite()) {
+        None => Ok(()),
+        Some(number) => Err(Error::invalid(format!("{what} holds {number}; finite numbers are right"))),
+    }
 }
 
 fn end(code: u8) -> Result<End> {

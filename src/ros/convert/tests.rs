@@ -1,6 +1,7 @@
 //! What is sent is what arrives; what is corrupted is refused or harmless, and never a panic.
 
 use super::heading;
+use crate::config::UpdateMode;
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use crate::data::*;
 use crate::error::Error;
@@ -8,6 +9,7 @@ use crate::robot::Robot;
 use proptest::prelude::*;
 use r2r::WrappedTypesupport;
 use r2r::handoff::msg;
+use r2r::{geometry_msgs, sensor_msgs};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng as Rng;
 use serde_json::Value;
@@ -132,6 +134,99 @@ fn batch(rng: &mut Rng) -> Batch {
     }
 }
 
+fn ack(rng: &mut Rng) -> Ack {
+    Ack {
+        run: Uuid::from_u128(rng.random()),
+        life: rng.random(),
+        stream: stream(rng),
+        received: rng.random(),
+        received_mask: rng.random(),
+        consumed: rng.random(),
+        durable: rng.random(),
+        admitted: rng.random(),
+        lost: rng.random(),
+        refused: Refused { malformed: rng.random(), nonfinite: rng.random(), stale: rng.random(), contract: rng.random() },
+    }
+}
+
+fn learner_status(rng: &mut Rng) -> LearnerStatus {
+    LearnerStatus {
+        run: Uuid::from_u128(rng.random()),
+        life: rng.random(),
+        version: rng.random(),
+        hash: rng.random(),
+        update_mode: if rng.random() { UpdateMode::Sync } else { UpdateMode::Async },
+        phase: rng.random(),
+        quota: rng.random(),
+        members: (0..rng.random_range(0..3)).map(|_| stream(rng)).collect(),
+        paused: rng.random(),
+        activity: "gathering".into(),
+        updates: rng.random(),
+        env_steps: rng.random(),
+        admitted: rng.random(),
+        lost: rng.random(),
+        refused: rng.random(),
+        dropped: rng.random(),
+        queue_batches: rng.random(),
+        gathered_steps: rng.random(),
+    }
+}
+
+fn rollout_status(rng: &mut Rng) -> RolloutStatus {
+    RolloutStatus {
+        run: rng.random::<bool>().then(|| Uuid::from_u128(rng.random())),
+        life: rng.random(),
+        stream: stream(rng),
+        version: rng.random(),
+        hash: rng.random(),
+        phase: rng.random(),
+        steps: rng.random(),
+        phase_steps: rng.random(),
+        num_envs: rng.random(),
+        leaving: rng.random(),
+        state: "acting".into(),
+        in_flight: rng.random(),
+        queue_batches: rng.random(),
+        aborted_episodes: rng.random(),
+        refused_weights: rng.random(),
+        held_ticks: rng.random(),
+    }
+}
+
+fn joints(rng: &mut Rng) -> JointState {
+    let count = rng.random_range(0..9);
+    JointState {
+        stamp_secs: f64::from(rng.random::<u16>()) / 64.0,
+        names: (0..count).map(|joint| format!("panda_joint{joint}")).collect(),
+        position: (0..count).map(|_| rng.random()).collect(),
+        velocity: if rng.random() { (0..count).map(|_| rng.random()).collect() } else { Vec::new() },
+    }
+}
+
+fn goal(rng: &mut Rng) -> GoalPose {
+    GoalPose {
+        stamp_secs: f64::from(rng.random::<u16>()) / 64.0,
+        frame: "panda_link0".into(),
+        position: rng.random(),
+        orientation: [[1.0, 0.0, 0.0, 0.0], [0.5; 4], [0.0, 0.0, -1.0, 0.0]][rng.random_range(0..3)],
+    }
+}
+
+fn option_state(rng: &mut Rng) -> OptionState {
+    let options = rng.random_range(1..5);
+    OptionState {
+        stamp_secs: f64::from(rng.random::<u16>()) / 64.0,
+        version: rng.random(),
+        env: rng.random(),
+        option: rng.random(),
+        duration: rng.random(),
+        switched: rng.random(),
+        termination_prob: rng.random(),
+        option_probs: floats(rng, options),
+        option_values: floats(rng, options),
+    }
+}
+
 fn snapshot(rng: &mut Rng) -> Snapshot {
     let contract = Contract {
         robot: Robot::Panda,
@@ -229,6 +324,12 @@ proptest! {
         survives::<_, msg::TransitionBatch>(&batch(rng));
         survives::<_, msg::EpisodeStats>(&episode(rng));
         survives::<_, msg::PolicyWeights>(&snapshot(rng));
+        survives::<_, msg::TransitionAck>(&ack(rng));
+        survives::<_, msg::LearnerStatus>(&learner_status(rng));
+        survives::<_, msg::RolloutStatus>(&rollout_status(rng));
+        survives::<_, msg::OptionState>(&option_state(rng));
+        survives::<_, sensor_msgs::msg::JointState>(&joints(rng));
+        survives::<_, geometry_msgs::msg::PoseStamped>(&goal(rng));
     }
 
     #[test]
@@ -239,6 +340,14 @@ proptest! {
         withstands::<_, msg::ArmCommands>(rng, &commands);
         withstands::<_, msg::TransitionBatch>(rng, &batch);
         withstands::<_, msg::PolicyWeights>(rng, &snapshot);
+        let (ack, learner, rollout) = (ack(rng), learner_status(rng), rollout_status(rng));
+        withstands::<_, msg::TransitionAck>(rng, &ack);
+        withstands::<_, msg::LearnerStatus>(rng, &learner);
+        withstands::<_, msg::RolloutStatus>(rng, &rollout);
+        let (option_state, joints, goal) = (option_state(rng), joints(rng), goal(rng));
+        withstands::<_, msg::OptionState>(rng, &option_state);
+        withstands::<_, sensor_msgs::msg::JointState>(rng, &joints);
+        withstands::<_, geometry_msgs::msg::PoseStamped>(rng, &goal);
     }
 }
 
@@ -277,7 +386,31 @@ fn every_array_must_fit_the_stated_sizes() {
     let states = ArmStates { position: rows(rng, 2), velocity: rows(rng, 2), object_pose: rows(rng, 2), ..states(rng) };
     assert_eq!(accepted_lengths::<ArmStates, _>(&msg::ArmStates::from(&states)), [""; 0]);
 
+    let status = LearnerStatus { members: vec![stream(rng)], ..learner_status(rng) };
+    assert_eq!(accepted_lengths::<LearnerStatus, _>(&msg::LearnerStatus::from(&status)), [""; 0]);
+    assert_eq!(accepted_lengths::<RolloutStatus, _>(&msg::RolloutStatus::from(&rollout_status(rng))), [""; 0]);
+    assert_eq!(accepted_lengths::<OptionState, _>(&msg::OptionState::from(&option_state(rng))), [""; 0]);
+
     assert_eq!(accepted_lengths::<Snapshot, _>(&msg::PolicyWeights::from(&snapshot(rng))), [""; 0]);
+}
+
+#[test]
+fn joints_and_goals_that_mean_nothing_are_refused() {
+    let rng = &mut Rng::seed_from_u64(6);
+    let names = ["a".to_owned(), "b".to_owned()].to_vec();
+    let joints = JointState { names, position: vec![1.0, 2.0], velocity: vec![3.0], ..joints(rng) };
+    let error = JointState::try_from(sensor_msgs::msg::JointState::from(&joints)).unwrap_err().to_string();
+    assert_eq!(error, "velocity has 1 entries; 2 are right");
+    let joints = JointState { position: vec![1.0, f64::NAN], velocity: Vec::new(), ..joints };
+    let error = JointState::try_from(sensor_msgs::msg::JointState::from(&joints)).unwrap_err().to_string();
+    assert_eq!(error, "position holds NaN; finite numbers are right");
+
+    let mut pose = geometry_msgs::msg::PoseStamped::from(&goal(rng));
+    pose.pose.orientation = geometry_msgs::msg::Quaternion { x: 0.0, y: 0.0, z: 2.0, w: 0.0 };
+    assert_eq!(GoalPose::try_from(pose.clone()).unwrap().orientation, [0.0, 0.0, 0.0, 1.0]);
+    pose.pose.orientation.z = 0.0;
+    let error = GoalPose::try_from(pose).unwrap_err().to_string();
+    assert!(error.contains("quaternion of length 0"), "{error}");
 }
 
 #[test]
@@ -338,4 +471,6 @@ fn a_malformed_batch_keeps_its_heading() {
     let error = Batch::try_from(message.clone()).unwrap_err().to_string();
     assert!(error.ends_with("end has the unknown code 77"), "{error}");
     assert_eq!(heading(&message).unwrap(), Batch { fragments: Vec::new(), episodes: Vec::new(), ..batch });
+    message.contract_hash.pop();
+    assert_eq!(heading(&message).unwrap_err().to_string(), "contract_hash has 31 bytes; 32 are right");
 }
