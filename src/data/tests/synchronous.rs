@@ -349,7 +349,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn updates_hold_the_quota_of_each_member_and_go_on_once_the_network_heals(script in scripts()) {
