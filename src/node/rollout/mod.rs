@@ -3,6 +3,8 @@
 mod agent;
 mod episode;
 mod shell;
+#[cfg(test)]
+mod tests;
 
 pub use agent::Agent;
 pub use shell::{Inputs, Outputs, run};
