@@ -10,3 +10,5 @@ pub(crate) mod tests;
 pub use decide::{Decision, Policy, Sampling};
 pub use network::{Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
+
+pub(crate) use network::floats;
