@@ -8,6 +8,7 @@ mod outputs;
 pub(crate) mod tests;
 
 pub use decide::{Decision, Policy, Sampling};
+pub(crate) use network::floats;
 pub use network::{Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
 

@@ -40,6 +40,12 @@ impl Outputs {
         &self.row(row)[option * self.action..(option + 1) * self.action]
     }
 
+    /// Means of all options, `[N, K, A]`.
+    pub fn means(&self) -> Tensor {
+        let (k, a) = (self.options as i64, self.action as i64);
+        Tensor::from_slice(&self.heads).view([-1, k * (a + 2)]).narrow(1, 0, k * a).contiguous().view([-1, k, a])
+    }
+
     /// log standard deviations of an option's action before tanh, A floats.
     pub fn log_std(&self, option: usize) -> &[f64] {
         &self.log_std[option * self.action..(option + 1) * self.action]
