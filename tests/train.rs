@@ -7,7 +7,14 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const SMALL: [&str; 8] = [
-    "--set", "hidden=[32,32]", "--set", "learner.num_steps_per_env=50", "--set", "train.eval_episodes=10", "--envs", "6",
+    "--set",
+    "hidden=[32,32]",
+    "--set",
+    "learner.num_steps_per_env=50",
+    "--set",
+    "train.eval_episodes=10",
+    "--envs",
+    "6",
 ];
 
 fn handoff(arguments: &[&str]) -> Command {
@@ -36,7 +43,10 @@ fn metrics(run: &Path) -> Vec<Value> {
 
 fn shared_memory() -> BTreeSet<String> {
     let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-    names.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| name.contains("fastrtps")).collect()
+    names
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains("fastrtps"))
+        .collect()
 }
 
 /// Processes whose command line holds all of these words.
@@ -105,7 +115,8 @@ fn two_commands_train_and_evaluate() {
 fn the_asynchronous_mode_trains() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let arguments = ["--env-steps", "2000", "--rollouts", "2", "--update-mode", "async", "--set", "learner.batch_steps=300"];
+    let arguments =
+        ["--env-steps", "2000", "--rollouts", "2", "--update-mode", "async", "--set", "learner.batch_steps=300"];
     finished(train(&run, &arguments).output().unwrap());
     assert!(2000 <= metrics(&run).last().unwrap()["env_steps"].as_u64().unwrap());
 }

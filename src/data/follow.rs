@@ -195,9 +195,10 @@ impl Follow {
         }
     }
 
-    /// A valid step of the environment was recorded. An aborted step is none: it is made up.
-    pub fn stepped(&mut self, env: usize) {
-        if let Some(steps) = self.stepped.get_mut(env) {
+    /// A valid step of the environment was recorded, decided in `phase` (what [`Self::may_act`] said then): one that was
+    /// under way when its phase ended counts for none. An aborted step is none either: it is made up.
+    pub fn stepped(&mut self, env: usize, phase: u64) {
+        if let Some(steps) = self.stepped.get_mut(env).filter(|_| phase == self.phase) {
             *steps += 1;
         }
     }

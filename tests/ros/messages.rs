@@ -117,7 +117,8 @@ fn rclpy_reads_what_we_write_and_we_read_what_it_writes() {
     alone("ros::messages::rclpy_reads_what_we_write_and_we_read_what_it_writes", &[], || {
         let (batches, weights, commands) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
         let mut node = Node::start("rust").unwrap();
-        node.subscribe::<msg::TransitionBatch>("batch/back", everything(), move |m| batches.0.send(m).unwrap()).unwrap();
+        node.subscribe::<msg::TransitionBatch>("batch/back", everything(), move |m| batches.0.send(m).unwrap())
+            .unwrap();
         node.subscribe::<msg::PolicyWeights>("weights/back", latched(), move |m| weights.0.send(m).unwrap()).unwrap();
         node.subscribe::<msg::ArmCommands>("states/back", everything(), move |m| commands.0.send(m).unwrap()).unwrap();
         let batch_out = node.publish::<msg::TransitionBatch>("batch", everything()).unwrap();

@@ -96,12 +96,12 @@ fn it_acts_only_in_a_phase_that_lists_it_with_the_weights_of_the_phase() {
 fn each_environment_fills_its_quota_once_a_phase() {
     let mut follow = holding(1);
     follow.status(&sync(1, 1), secs(0.1));
-    follow.stepped(0);
-    follow.stepped(0);
+    follow.stepped(0, 1);
+    follow.stepped(0, 1);
     assert_eq!((follow.may_step(0), follow.may_step(1), follow.phase_steps()), (false, true, 0));
-    follow.stepped(1);
+    follow.stepped(1, 1);
     assert_eq!(follow.may_act(false), Act::Act(1));
-    follow.stepped(1);
+    follow.stepped(1, 1);
     assert_eq!(follow.may_act(false), Act::Wait(Wait::Quota));
     follow.status(&sync(1, 1), secs(0.2));
     assert_eq!(follow.phase_steps(), QUOTA, "a repeated status starts nothing");
@@ -111,14 +111,26 @@ fn each_environment_fills_its_quota_once_a_phase() {
 }
 
 #[test]
+fn a_step_under_way_when_its_phase_ended_counts_for_none() {
+    let mut follow = holding(1);
+    follow.status(&sync(1, 1), secs(0.1));
+    follow.status(&sync(1, 2), secs(0.2));
+    follow.stepped(0, 1);
+    follow.stepped(1, 1);
+    follow.stepped(0, 2);
+    follow.stepped(1, 2);
+    assert_eq!((follow.phase_steps(), follow.may_act(false)), (1, Act::Act(2)));
+}
+
+#[test]
 fn statuses_that_overtake_one_another_change_nothing() {
     let mut follow = holding(2);
     follow.status(&sync(2, 2), secs(0.1));
-    follow.stepped(0);
+    follow.stepped(0, 2);
     assert_eq!(follow.status(&sync(1, 1), secs(0.2)), Heard::Old);
     assert_eq!(follow.status(&sync(1, 0), secs(0.2)), Heard::Old);
     assert_eq!(follow.may_act(false), Act::Act(2));
-    follow.stepped(0);
+    follow.stepped(0, 2);
     assert!(!follow.may_step(0));
 }
 
@@ -132,7 +144,7 @@ fn in_the_asynchronous_mode_weights_of_this_life_are_enough() {
     assert_eq!(follow.may_act(false), Act::Wait(Wait::Weights));
     follow.holds(2, 3, [3; 32], secs(0.0));
     assert_eq!(follow.may_act(false), Act::Act(0));
-    (0..100).for_each(|_| follow.stepped(0));
+    (0..100).for_each(|_| follow.stepped(0, 0));
     assert!(follow.may_step(0));
     assert_eq!(follow.may_act(true), Act::Wait(Wait::Window));
 }

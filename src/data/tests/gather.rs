@@ -113,6 +113,17 @@ fn what_waited_outside_is_measured_too() {
 }
 
 #[test]
+fn what_moves_in_for_what_was_dropped_is_consumed_though_there_is_no_update_yet() {
+    let mut gather = Gather::new(UpdateMode::Async, 4, 0);
+    for seq in 0..3 {
+        gather.put(batch("a", seq, vec![fragment(0, seq * 3, 3, 7, 1 + seq / 2)]));
+    }
+    assert_eq!((gather.moved().len(), gather.waiting()), (2, 1));
+    assert_eq!(gather.take(2), None);
+    assert_eq!((gather.moved().len(), gather.stored()), (1, 3));
+}
+
+#[test]
 fn rows_are_joined_only_where_nothing_is_missing_between_them() {
     let row = |rollout: &str, fragment| Gathered { stream: stream(rollout, 1), fragment };
     let head = || row("a", fragment(0, 0, 3, 7, 1));

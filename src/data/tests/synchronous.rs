@@ -17,7 +17,7 @@ const ENVS: usize = 2;
 const QUOTA: u64 = 10;
 const PERIOD: u64 = 7;
 /// Ticks of 50 ms.
-const BAD_TICKS: u64 = 1200;
+const BAD_TICKS: u64 = 800;
 const HEALED_TICKS: u64 = 600;
 const LEARNING_TICKS: u64 = 6;
 
@@ -130,7 +130,7 @@ impl Rollout {
                 }
                 for env in 0..ENVS {
                     if self.follow.may_step(env) {
-                        self.follow.stepped(env);
+                        self.follow.stepped(env, phase);
                         self.open[env] += 1;
                     }
                 }
@@ -349,7 +349,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn updates_hold_the_quota_of_each_member_and_go_on_once_the_network_heals(script in scripts()) {

@@ -20,16 +20,13 @@ use uuid::Uuid;
 
 /// Refuses an array of the wrong length.
 fn length(what: &str, found: usize, want: usize) -> Result<()> {
-    if found == want {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!("{what} has {found} entries; {want} are right")))
-    }
+    if found == want { Ok(()) } else { Err(Error::invalid(format!("{what} has {found} entries; {want} are right"))) }
 }
 
 /// Rows times columns, refused where no array could be so long.
 fn size(what: &str, rows: usize, columns: usize) -> Result<usize> {
-    rows.checked_mul(columns).ok_or_else(|| Error::invalid(format!("{what} of {rows} x {columns} entries fits nowhere")))
+    rows.checked_mul(columns)
+        .ok_or_else(|| Error::invalid(format!("{what} of {rows} x {columns} entries fits nowhere")))
 }
 
 fn unknown(what: &str, code: u8) -> Error {

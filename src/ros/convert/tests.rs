@@ -145,7 +145,12 @@ fn ack(rng: &mut Rng) -> Ack {
         durable: rng.random(),
         admitted: rng.random(),
         lost: rng.random(),
-        refused: Refused { malformed: rng.random(), nonfinite: rng.random(), stale: rng.random(), contract: rng.random() },
+        refused: Refused {
+            malformed: rng.random(),
+            nonfinite: rng.random(),
+            stale: rng.random(),
+            contract: rng.random(),
+        },
     }
 }
 
@@ -380,7 +385,8 @@ fn every_array_must_fit_the_stated_sizes() {
     fragment.steps.iter_mut().skip(1).for_each(|step| step.end = End::None);
     assert_eq!(accepted_lengths::<Fragment, _>(&msg::Fragment::from(&fragment)), [""; 0]);
 
-    let commands = ArmCommands { operation: vec![Operation::Hold], position: rows(rng, 1), seed: vec![3], ..commands(rng) };
+    let commands =
+        ArmCommands { operation: vec![Operation::Hold], position: rows(rng, 1), seed: vec![3], ..commands(rng) };
     assert_eq!(accepted_lengths::<ArmCommands, _>(&msg::ArmCommands::from(&commands)), [""; 0]);
 
     let states = ArmStates { position: rows(rng, 2), velocity: rows(rng, 2), object_pose: rows(rng, 2), ..states(rng) };
