@@ -1,6 +1,8 @@
 //! The trainer: learns from gathered rows, keeps count, records metrics, saves checkpoints. It owns libtorch's part of
 //! the learner and lives on one thread.
 
+mod state;
+
 use super::learner::{Lesson, Work};
 use crate::config::{self, Config, Purpose, Seed};
 use crate::contract::{Contract, Snapshot};
@@ -36,8 +38,6 @@ pub struct Trainer {
     run: Uuid,
     life: u32,
     version: u64,
-    updates: u64,
-    env_steps: u64,
     /// Time trained in earlier lives [s].
     trained_secs: f64,
     started: Option<Instant>,
@@ -63,7 +63,7 @@ impl Trainer {
         if let Some(checkpoint) = checkpoint {
             trainer.resume(checkpoint)?;
         }
-        let recorder = Recorder::open(folder.path(), trainer.env_steps)?;
+        let recorder = Recorder::open(folder.path(), trainer.env_steps())?;
         trainer.folder = Some((folder, recorder));
         let table = trainer.table.clone();
         Ok((trainer, table))
@@ -80,8 +80,6 @@ impl Trainer {
             run,
             life,
             version: 1,
-            updates: 0,
-            env_steps: 0,
             trained_secs: 0.0,
             started: None,
             recent: VecDeque::new(),
@@ -98,22 +96,12 @@ impl Trainer {
 
     /// Transitions learned from.
     pub fn env_steps(&self) -> u64 {
-        self.env_steps
+        self.algorithm.env_steps()
     }
 
     /// The present parameters under the present version.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::new(Snapshot {
-            run: self.run,
-            life: self.life,
-            version: self.version,
-            updates: self.updates,
-            env_steps: self.env_steps,
-            random_warmup: false,
-            contract: self.contract.clone(),
-            normaliser: self.algorithm.normaliser(),
-            parameters: self.algorithm.parameters(),
-        })
+        Arc::new(self.algorithm.snapshot(self.run, self.life, self.version))
     }
 
     /// Does what it is asked, and gives the next version.
@@ -121,7 +109,7 @@ impl Trainer {
         let mut done = Done::default();
         if let Work::Update(lesson) = work {
             self.learn(lesson)?;
-            if self.updates % self.config.learner.save_interval == 0 {
+            if self.algorithm.updates() % self.config.learner.save_interval == 0 {
                 done = self.save()?;
             }
         }
@@ -133,7 +121,7 @@ impl Trainer {
     /// Saves a checkpoint, unless the newest one is of the same update.
     pub fn save(&mut self) -> Result<Done> {
         let Some((folder, _)) = &self.folder else { return Ok(Done::default()) };
-        if self.saved_updates == Some(self.updates) {
+        if self.saved_updates == Some(self.algorithm.updates()) {
             return Ok(Done::default());
         }
         let checkpoint = Checkpoint {
@@ -141,22 +129,19 @@ impl Trainer {
             config: self.config.clone(),
             score: self.score(),
             learner: json!({ "streams": self.table, "trained_secs": self.trained() }),
-            state: self.algorithm.state(),
+            state: state::pack(self.algorithm.state()),
         };
         run::save(folder, &checkpoint, self.config.learner.keep)?;
-        self.saved_updates = Some(self.updates);
+        self.saved_updates = Some(self.algorithm.updates());
         Ok(Done { snapshot: None, durable: Some(self.table.clone()) })
     }
 
     fn learn(&mut self, lesson: Lesson) -> Result<()> {
         let Lesson { rows, episodes, table, totals } = lesson;
-        let steps: u64 = rows.iter().map(|row| row.fragment.steps.len() as u64).sum();
         self.started.get_or_insert_with(Instant::now);
         let begun = Instant::now();
         let rows: Vec<Fragment> = rows.into_iter().map(|row| row.fragment).collect();
         let mut metrics = self.algorithm.update(&rows, self.version)?;
-        self.updates += 1;
-        self.env_steps += steps;
         self.table = table;
         self.remember(episodes);
         metrics.push("time/learn_secs", begun.elapsed().as_secs_f64());
@@ -171,10 +156,14 @@ impl Trainer {
         metrics.push(names::LENGTH, recent(&|stats| f64::from(stats.first_success_step)));
         metrics.push(names::SUCCESS, recent(&|stats| f64::from(u8::from(stats.success))));
         metrics.push(names::SUCCESS_STRICT, recent(&|stats| f64::from(u8::from(stats.success_strict))));
-        let clock = Clock { updates: self.updates, env_steps: self.env_steps, wall_secs: self.trained() };
-        metrics.push(names::STEPS_PER_SEC, self.env_steps as f64 / clock.wall_secs.max(1e-9));
+        let clock = Clock {
+            updates: self.algorithm.updates(),
+            env_steps: self.algorithm.env_steps(),
+            wall_secs: self.trained(),
+        };
+        metrics.push(names::STEPS_PER_SEC, clock.env_steps as f64 / clock.wall_secs.max(1e-9));
         match &mut self.folder {
-            Some((_, recorder)) => recorder.record(clock, metrics.values()),
+            Some((_, recorder)) => recorder.record(clock, &metrics.iter().collect::<Vec<_>>()),
             None => Ok(()),
         }
     }
@@ -197,14 +186,14 @@ impl Trainer {
 
     fn resume(&mut self, checkpoint: Checkpoint) -> Result<()> {
         let Checkpoint { snapshot, learner, state, .. } = checkpoint;
-        self.algorithm.restore(&snapshot, &state)?;
+        self.algorithm.restore(state::unpack(&snapshot, &state)?)?;
         self.run = snapshot.run;
-        (self.version, self.updates, self.env_steps) = (snapshot.version + 1, snapshot.updates, snapshot.env_steps);
-        self.saved_updates = Some(self.updates);
+        self.version = snapshot.version + 1;
+        self.saved_updates = Some(self.algorithm.updates());
         self.trained_secs = learner["trained_secs"].as_f64().unwrap_or(0.0);
         self.table = serde_json::from_value(learner["streams"].clone())
             .map_err(|error| Error::invalid(format!("the checkpoint's streams cannot be read: {error}")))?;
-        tracing::info!("goes on from update {} at {} steps", self.updates, self.env_steps);
+        tracing::info!("goes on from update {} at {} steps", snapshot.updates, snapshot.env_steps);
         Ok(())
     }
 }
