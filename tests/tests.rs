@@ -2,7 +2,9 @@
 
 #[cfg(feature = "ros")]
 mod ros;
-#[cfg(feature = "sim")]
+#[cfg(all(feature = "torch", feature = "sim"))]
 mod serial;
 mod shipped;
 mod tidy;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod train;

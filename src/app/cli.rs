@@ -1,6 +1,6 @@
 //! The command line: what can be asked, and how its options become a configuration.
 
-use crate::config::{self, Algo, Config, UpdateMode};
+use crate::config::{self, Config, UpdateMode};
 use crate::error::{Error, Result};
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Map, Value, json};
@@ -156,15 +156,6 @@ impl Train {
         .filter_map(|(key, value)| Some((key, value?)))
         .collect()
     }
-}
-
-/// Name of a run folder: `<task>__<algo>__<seed>__<time>`.
-pub fn run_name(config: &Config, time: &str) -> String {
-    let algo = match config.algo {
-        Algo::HsPpo => "hs_ppo",
-        Algo::Ppo => "ppo",
-    };
-    format!("{}__{algo}__{}__{time}", config.task, config.seed)
 }
 
 /// Words for the first line of a training.

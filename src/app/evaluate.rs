@@ -9,7 +9,6 @@ use crate::policy::Sampling;
 use crate::sim::{Arms, Lockstep};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Environments that play side by side; a fixed number, so that the same seed plays the same episodes.
 const ENVIRONMENTS: usize = 16;
@@ -53,8 +52,10 @@ pub fn play(snapshot: &Arc<Snapshot>, sim: &Sim, episodes: usize, seed: u64, sam
     let (mut finished, mut fragments) = (Vec::new(), Vec::new());
     while finished.len() < episodes {
         for _ in 0..TICKS {
-            let commands = rollout.tick(&lockstep.states(), Permit::Act { quota: u64::MAX })?;
-            lockstep.command(Duration::ZERO, &commands);
+            let states = lockstep.states();
+            rollout.arrive(&states)?;
+            let commands = rollout.answer(&states, Permit::Act(&|_| true))?;
+            lockstep.command(0.0, &commands);
         }
         let (recorded, ended) = rollout.take();
         fragments.extend(recorded);

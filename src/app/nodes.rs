@@ -23,7 +23,7 @@ const QUEUE: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Node `sim`: the embedded arm, in lockstep.
-pub fn sim(arguments: &cli::Node) -> Result<()> {
+pub(super) fn sim(arguments: &cli::Node) -> Result<()> {
     let (mut node, config) = start("sim")?;
     let contract = config.contract()?;
     let task = crate::task::find(&config.task)?;
@@ -42,7 +42,7 @@ pub fn sim(arguments: &cli::Node) -> Result<()> {
 }
 
 /// Node `rollout`: acts and records.
-pub fn rollout(arguments: &cli::Node) -> Result<()> {
+pub(super) fn rollout(arguments: &cli::Node) -> Result<()> {
     let (mut node, config) = start("rollout")?;
     crate::policy::set_threads(1);
     let settings = &config.rollout;
@@ -110,7 +110,7 @@ pub fn rollout(arguments: &cli::Node) -> Result<()> {
 }
 
 /// Node `learner`: admits, learns, publishes weights.
-pub fn learner(arguments: &cli::Node) -> Result<()> {
+pub(super) fn learner(arguments: &cli::Node) -> Result<()> {
     let (mut node, config) = start("learner")?;
     let (trainer, table) = Trainer::open(&config)?;
     let (run_id, life) = trainer.identity();

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Stops when standard input closes: the parent stopped on purpose, or died.
-pub fn when_stdin_closes(stopper: Stopper) -> Result<()> {
+pub(super) fn when_stdin_closes(stopper: Stopper) -> Result<()> {
     let watch = move || {
         let mut input = std::io::stdin().lock();
         let mut bytes = [0; 64];
@@ -21,7 +21,7 @@ pub fn when_stdin_closes(stopper: Stopper) -> Result<()> {
 }
 
 /// Stops at Ctrl-C or SIGTERM; goes on watching, so that it never ends by itself but on an error.
-pub async fn when_signalled(stopper: Stopper) -> Result<()> {
+pub(super) async fn when_signalled(stopper: Stopper) -> Result<()> {
     let watch = |kind| signal(kind).map_err(|error| Error::invalid(format!("signals cannot be watched: {error}")));
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
     loop {

@@ -79,7 +79,11 @@ impl Graph {
             let death = format!("{name} {}", ending(status));
             if MOST_YOUNG_DEATHS <= running.young_deaths || status.code() == Some(2) {
                 let log = self.log(&name);
-                return Err(Error::invalid(format!("{death}; its last words, from {}:\n{}", log.display(), tail(&log))));
+                return Err(Error::invalid(format!(
+                    "{death}; its last words, from {}:\n{}",
+                    log.display(),
+                    tail(&log)
+                )));
             }
             let restarts = running.restarts + 1;
             let child = self.spawn(&self.running[index].node, restarts)?;

@@ -1,2 +1,7 @@
-//! The one program: nodes and commands, by its name or its first argument.
-fn main() {}
+//! The one program: commands by its first argument, nodes by that or by the name it is started under.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    handoff::app::run(std::env::args_os())
+}

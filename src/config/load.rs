@@ -61,7 +61,8 @@ pub fn parameters_of(text: &str) -> Result<Map<String, Value>> {
 /// A ROS parameter file that gives back this configuration.
 pub fn to_yaml(config: &Config) -> Result<String> {
     let file = serde_json::json!({ "/**": { "ros__parameters": config } });
-    serde_saphyr::to_string(&file).map_err(|error| Error::invalid(format!("the configuration cannot be written: {error}")))
+    serde_saphyr::to_string(&file)
+        .map_err(|error| Error::invalid(format!("the configuration cannot be written: {error}")))
 }
 
 fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {

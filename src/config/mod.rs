@@ -53,6 +53,16 @@ pub enum Algo {
     Ppo,
 }
 
+impl Algo {
+    /// As it is written in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HsPpo => "hs_ppo",
+            Self::Ppo => "ppo",
+        }
+    }
+}
+
 /// What an action means; `scale` is in the unit of `meaning`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

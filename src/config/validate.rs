@@ -42,7 +42,9 @@ impl Config {
         range("learner.torch_threads", learner.torch_threads, 1..=256)?;
         for (key, uuid) in [("learner.run", &learner.run), ("rollout.run", &rollout.run)] {
             if !uuid.is_empty() && uuid::Uuid::parse_str(uuid).is_err() {
-                return Err(Error::invalid(format!("{key} = {uuid:?} is no uuid: leave it empty or give a run's uuid")));
+                return Err(Error::invalid(format!(
+                    "{key} = {uuid:?} is no uuid: leave it empty or give a run's uuid"
+                )));
             }
         }
         range("train.rollouts", train.rollouts, 1..=256)?;

@@ -133,10 +133,14 @@ impl Follow {
         self.hear(run, life, now)
     }
 
-    /// Whether a snapshot of the followed run and life is newer than the one held.
+    /// Whether a snapshot of the followed run and life is newer than the one held, or replaces one whose hash is not the
+    /// learner's.
     pub fn wants(&self, run: Uuid, life: u32, version: u64) -> bool {
         let followed = self.learner.as_ref().is_some_and(|learner| learner.run == run && learner.life == life);
-        followed && self.held.is_none_or(|(held_life, held, _)| (held_life, held) < (life, version))
+        let newer = self.held.is_none_or(|(held_life, held, _)| (held_life, held) < (life, version));
+        let wrong =
+            self.behind.is_some() && self.held.is_some_and(|(held_life, held, _)| (held_life, held) == (life, version));
+        followed && (newer || wrong)
     }
 
     /// A snapshot was checked, and acts from now on.
@@ -191,9 +195,10 @@ impl Follow {
         }
     }
 
-    /// A valid step of the environment was recorded. An aborted step is none: it is made up.
-    pub fn stepped(&mut self, env: usize) {
-        if let Some(steps) = self.stepped.get_mut(env) {
+    /// A valid step of the environment was recorded, decided in `phase` (what [`Self::may_act`] said then): one that was
+    /// under way when its phase ended counts for none. An aborted step is none either: it is made up.
+    pub fn stepped(&mut self, env: usize, phase: u64) {
+        if let Some(steps) = self.stepped.get_mut(env).filter(|_| phase == self.phase) {
             *steps += 1;
         }
     }

@@ -65,16 +65,26 @@ struct Rollout {
 }
 
 struct Member {
-    /// Valid steps of each environment that were admitted in this phase.
-    admitted: Vec<u64>,
+    num_envs: u32,
+    /// Valid steps that were admitted in this phase, by environment.
+    admitted: BTreeMap<u32, u64>,
     /// (steps that it reported, steps admitted), and when one of them last grew.
     progress: (u64, u64),
     moved: Duration,
 }
 
 impl Member {
-    fn filled(&self, quota: u64) -> bool {
-        self.admitted.iter().all(|&steps| quota <= steps)
+    /// Valid steps of the slowest environment.
+    fn slowest(&self) -> u64 {
+        let silent = self.admitted.len() < self.num_envs as usize;
+        if silent { 0 } else { self.admitted.values().min().copied().unwrap_or(0) }
+    }
+
+    fn progressed(&mut self, progress: (u64, u64), clock: Duration) {
+        if self.progress.0 < progress.0 || self.progress.1 < progress.1 {
+            self.progress = (progress.0.max(self.progress.0), progress.1);
+            self.moved = clock;
+        }
     }
 }
 
@@ -165,8 +175,8 @@ impl Coordinator {
         let Some(open) = self.open.as_mut().filter(|open| open.phase == batch.phase) else { return };
         let Some(member) = open.members.get_mut(&batch.stream) else { return };
         for fragment in &batch.fragments {
-            if let Some(steps) = member.admitted.get_mut(fragment.env as usize) {
-                *steps += fragment.steps.len() as u64;
+            if fragment.env < member.num_envs {
+                *member.admitted.entry(fragment.env).or_default() += fragment.steps.len() as u64;
             }
         }
         member.progressed((member.progress.0, member.progress.1 + batch.steps()), self.clock);
@@ -210,8 +220,10 @@ impl Coordinator {
         self.rollouts.values().filter(|rollout| self.is_live(rollout)).count()
     }
 
-    fn is_live(&self, rollout: &Rollout) -> bool {
-        !rollout.status.leaving && self.clock.saturating_sub(rollout.heard) <= LIVE
+    /// Whether a phase waits for it: it is there, and does not follow another run.
+    fn is_live(&self, Rollout { status, heard }: &Rollout) -> bool {
+        let ours = status.run.is_none_or(|run| run == self.run);
+        ours && !status.leaving && self.clock.saturating_sub(*heard) <= LIVE
     }
 
     fn is_ready(&self, Rollout { status, .. }: &Rollout, version: u64) -> bool {
@@ -242,7 +254,8 @@ impl Coordinator {
             )
         });
         let member = |rollout: &Rollout| Member {
-            admitted: vec![0; rollout.status.num_envs as usize],
+            num_envs: rollout.status.num_envs,
+            admitted: BTreeMap::new(),
             progress: (rollout.status.steps, 0),
             moved: self.clock,
         };
@@ -256,7 +269,7 @@ impl Coordinator {
     fn try_close(&mut self) {
         let Some(open) = &self.open else { return };
         let (phase, quota, clock) = (open.phase, self.quota, self.clock);
-        let still = |member: &Member| !member.filled(quota) && STILL <= clock.saturating_sub(member.moved);
+        let still = |member: &Member| member.slowest() < quota && STILL <= clock.saturating_sub(member.moved);
         let out: Vec<StreamId> =
             open.members.iter().filter(|(_, member)| still(member)).map(|(stream, _)| stream.clone()).collect();
         for stream in out {
@@ -265,7 +278,7 @@ impl Coordinator {
         let Some(open) = &self.open else { return };
         let event = if open.members.is_empty() {
             PhaseEvent::Empty { phase }
-        } else if open.members.values().all(|member| member.filled(quota)) {
+        } else if open.members.values().all(|member| quota <= member.slowest()) {
             PhaseEvent::Complete { phase }
         } else {
             return;
@@ -278,7 +291,7 @@ impl Coordinator {
     fn out(&mut self, stream: &StreamId, reason: Out) {
         let Some(open) = &mut self.open else { return };
         let Some(member) = open.members.remove(stream) else { return };
-        let slowest = member.admitted.iter().min().copied().unwrap_or(0);
+        let slowest = member.slowest();
         let why = match reason {
             Out::Still => format!("its steps stood still for {} s", STILL.as_secs()),
             Out::Leaving => "it leaves".into(),
@@ -286,14 +299,5 @@ impl Coordinator {
         };
         let sentence = format!("{stream} is out of phase {} at {slowest} of {} steps: {why}", open.phase, self.quota);
         self.events.push(PhaseEvent::Out { stream: stream.clone(), reason, sentence });
-    }
-}
-
-impl Member {
-    fn progressed(&mut self, progress: (u64, u64), clock: Duration) {
-        if self.progress.0 < progress.0 || self.progress.1 < progress.1 {
-            self.progress = (progress.0.max(self.progress.0), progress.1);
-            self.moved = clock;
-        }
     }
 }

@@ -25,7 +25,7 @@ pub async fn run(
             () = shutdown.wait() => return,
             command = tokio::time::timeout(POLL, commands.recv()) => command,
         };
-        let now = start.elapsed();
+        let now = start.elapsed().as_secs_f64();
         match command {
             Ok(None) => return,
             Ok(Some(command)) => match lockstep.command(now, &command) {

@@ -80,7 +80,7 @@ mod tests {
     fn the_flange_is_where_franka_prints_it() {
         assert_near(forward(&[0.0; 7]).translation.vector, [0.088, 0.0, 0.926], 5e-6);
         assert_near(forward(&READY).translation.vector, [0.30689, 0.0, 0.59028], 5e-6);
-        let menagerie_home = [0.0, 0.0, 0.0, -1.57079, 0.0, 1.57079, -0.7853];
+        let menagerie_home = [0.0, 0.0, 0.0, -FRAC_PI_2, 0.0, FRAC_PI_2, -FRAC_PI_4];
         assert_near(forward(&menagerie_home).translation.vector, [0.5545, 0.0, 0.6245], 5e-6);
     }
 

@@ -105,7 +105,9 @@ mod tests {
         Reach.observe(&ready_arm(), &goal_at(0.5, 0.1, 0.3), &mut observation);
         assert_eq!(observation.len(), Reach.observation().iter().map(|field| field.len).sum::<usize>());
         // The ready pose's tool centre point is (0.30689, 0, 0.48688).
-        for (value, want) in observation[21..].iter().zip([0.30689, 0.0, 0.48688, 0.5, 0.1, 0.3, 0.19311, 0.1, -0.18688]) {
+        for (value, want) in
+            observation[21..].iter().zip([0.30689, 0.0, 0.48688, 0.5, 0.1, 0.3, 0.19311, 0.1, -0.18688])
+        {
             assert!((value - want as f32).abs() < 1e-5, "{value} is not {want}");
         }
     }
@@ -117,7 +119,11 @@ mod tests {
         assert!((at.reward - 1.0).abs() < 1e-12 && at.success && at.success_strict);
         // d = 5 cm, |a|² = 7 · 0.25: −0.05 − 0.00875 + 0.5/e + 0.5 e^−25
         let off = Reach.judge(&ready_arm(), &goal_at(tcp.x + 0.05, tcp.y, tcp.z), &[0.5; 7]);
-        assert!((off.reward - (-0.05 - 0.00875 + 0.183_939_720_585_721 + 6.943_972e-12)).abs() < 1e-9, "{}", off.reward);
+        assert!(
+            (off.reward - (-0.05 - 0.00875 + 0.183_939_720_585_721 + 6.943_972e-12)).abs() < 1e-9,
+            "{}",
+            off.reward
+        );
         assert!(!off.terminated && !off.success_strict);
     }
 

@@ -49,10 +49,10 @@ fn a_synchronous_run_turns_phases_into_updates() {
             follow.holds(1, version, [version as u8; 32], now);
         }
         let act = follow.may_act(outbox.full());
-        if let Act::Act(_) = act {
+        if let Act::Act(phase) = act {
             for (env, steps) in open.iter_mut().enumerate() {
                 if follow.may_step(env) {
-                    follow.stepped(env);
+                    follow.stepped(env, phase);
                     *steps += 1;
                 }
             }

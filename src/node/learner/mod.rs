@@ -211,8 +211,9 @@ impl Learner {
             (UpdateMode::Sync, None) => None,
             (_, Some(PhaseEvent::Empty { .. })) => Some(Work::Republish),
             _ => {
-                let rows = self.gather.take(self.newest.0)?;
+                let rows = self.gather.take(self.newest.0);
                 self.consume();
+                let rows = rows?;
                 let totals = self.admission.totals();
                 let gathered = self.gather.counters();
                 Some(Work::Update(Lesson {

@@ -78,7 +78,7 @@ impl Agent {
     /// Answers the states of a tick.
     pub fn states(&mut self, states: &ArmStates) -> Result<ArmCommands> {
         for env in self.rollout.arrive(states)? {
-            self.follow.stepped(env);
+            self.follow.stepped(env, self.origin.map_or(0, |origin| origin.phase));
         }
         if self.fragment_steps <= self.rollout.open_steps() {
             self.flush();

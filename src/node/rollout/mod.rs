@@ -3,6 +3,8 @@
 mod agent;
 mod episode;
 mod shell;
+#[cfg(test)]
+mod tests;
 
 pub use agent::Agent;
 pub use shell::{Inputs, Outputs, run};
@@ -66,7 +68,13 @@ pub struct Rollout {
 
 impl Rollout {
     /// `seed` is this process's: below run, rollout index and restart count.
-    pub fn new(contract: Arc<Contract>, num_envs: usize, stream: StreamId, seed: Seed, sampling: Sampling) -> Result<Self> {
+    pub fn new(
+        contract: Arc<Contract>,
+        num_envs: usize,
+        stream: StreamId,
+        seed: Seed,
+        sampling: Sampling,
+    ) -> Result<Self> {
         let task = crate::task::find(&contract.task)?;
         Ok(Self {
             episodes: (0..num_envs as u32).map(|env| Episode::new(env, seed, &contract)).collect(),
@@ -218,18 +226,15 @@ impl Rollout {
     /// One forward pass for every environment that waits and may step.
     fn decide(&mut self, stamp_secs: f64, may_step: &dyn Fn(usize) -> bool, commands: &mut ArmCommands) -> Result<()> {
         let Some(Acting { snapshot, policy }) = &self.acting else { return Ok(()) };
-        let mut waiting: Vec<(usize, &mut Episode)> = self
-            .episodes
-            .iter_mut()
-            .enumerate()
-            .filter(|(env, episode)| episode.arrived() && may_step(*env))
-            .collect();
+        let mut waiting: Vec<(usize, &mut Episode)> =
+            self.episodes.iter_mut().enumerate().filter(|(env, episode)| episode.arrived() && may_step(*env)).collect();
         if waiting.is_empty() {
             return Ok(());
         }
         let observations: Vec<f32> = waiting.iter().flat_map(|(_, episode)| &episode.observation).copied().collect();
         let running: Vec<Running> = waiting.iter().map(|(_, episode)| episode.running).collect();
-        let mut draws: Vec<_> = waiting.iter().map(|(_, episode)| episode.draw()).map(|(seed, n)| seed.rng(n)).collect();
+        let mut draws: Vec<_> =
+            waiting.iter().map(|(_, episode)| episode.draw()).map(|(seed, n)| seed.rng(n)).collect();
         let decisions: Vec<Decision> = policy.decide(&observations, &running, &mut draws, self.sampling)?;
         let step_rad = self.contract.action.step_rad(self.contract.control_period_secs);
         for ((env, episode), decision) in waiting.iter_mut().zip(decisions) {
