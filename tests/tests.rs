@@ -1,5 +1,6 @@
 //! Everything that needs more than one room, in one binary so that libtorch links once.
 
+mod entry;
 #[cfg(feature = "ros")]
 mod ros;
 #[cfg(all(feature = "torch", feature = "sim"))]
