@@ -4,7 +4,7 @@ mod load;
 mod seed;
 mod validate;
 
-pub use load::{from_parameters, from_yaml, to_yaml};
+pub use load::{assign, from_parameters, from_yaml, parameters_of, to_yaml};
 pub use seed::{Purpose, Seed};
 
 use crate::contract::{ActionMeaning, Architecture, Contract, Network, Options, Told};
@@ -51,6 +51,16 @@ pub enum Algo {
     HsPpo,
     /// The same with one option.
     Ppo,
+}
+
+impl Algo {
+    /// As it is written in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HsPpo => "hs_ppo",
+            Self::Ppo => "ppo",
+        }
+    }
 }
 
 /// What an action means; `scale` is in the unit of `meaning`.

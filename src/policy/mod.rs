@@ -8,7 +8,11 @@ mod outputs;
 pub(crate) mod tests;
 
 pub use decide::{Decision, Policy, Sampling};
+pub(crate) use network::floats;
 pub use network::{Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
 
-pub(crate) use network::floats;
+/// Threads that libtorch computes with in this process, from here on.
+pub fn set_threads(threads: usize) {
+    tch::set_num_threads(i32::try_from(threads).unwrap_or(1));
+}

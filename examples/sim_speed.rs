@@ -1,0 +1,66 @@
+//! Prints how fast the embedded simulator steps on one thread, and how far its coarse physics step is from a fine one.
+//!
+//! `cargo run --release --no-default-features --features sim --example sim_speed`
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
+use handoff::config::{Seed, Sim};
+use handoff::contract::Told;
+use handoff::data::{Operation, STATE_DOF};
+use handoff::error::Result;
+use handoff::robot::{ARM_DOF, Robot};
+use handoff::sim::{Arms, HOME};
+use rand::RngExt as _;
+use std::time::Instant;
+
+const ENVS: usize = 16;
+const TICKS: u64 = 1000;
+const EPISODE: u64 = 50;
+const PERIOD_SECS: f64 = 0.05;
+const SCALE_RAD: f64 = 0.08;
+
+/// Episodes of 50 ticks: start within 0.1 rad of ready, then random joint deltas; the same for every simulator.
+/// Gives the joint positions of the arms after each tick.
+fn run(arms: &mut Arms) -> Result<Vec<[f64; ARM_DOF]>> {
+    let limits = Robot::Panda.limits();
+    let mut target = [HOME; ENVS];
+    let mut seen = Vec::new();
+    for tick in 0..TICKS {
+        let reset = tick % EPISODE == 0;
+        let mut rng = Seed::root(3).rng(tick);
+        for row in &mut target {
+            let (from, step) = if reset { (HOME, 0.1) } else { (*row, SCALE_RAD) };
+            let moved = std::array::from_fn(|joint| from[joint] + step * rng.random_range(-1.0..1.0));
+            row[..ARM_DOF].copy_from_slice(&limits.clamp_position(&moved, 0.0));
+            row[ARM_DOF..STATE_DOF].copy_from_slice(&HOME[ARM_DOF..]);
+        }
+        let operation = [if reset { Operation::Reset } else { Operation::Step }; ENVS];
+        arms.step(&operation, &target, &[tick; ENVS])?;
+        seen.extend(arms.position().iter().map(|row| std::array::from_fn::<f64, ARM_DOF, _>(|joint| row[joint])));
+    }
+    Ok(seen)
+}
+
+fn arms(timestep_secs: f64, told: Told, cube: bool) -> Result<Arms> {
+    Arms::new(ENVS, Robot::Panda, &Sim { timestep_secs, threads: 1, told }, PERIOD_SECS, cube)
+}
+
+fn main() -> Result<()> {
+    let varied = Told { mass_range: 0.3, friction_range: 0.5, ..Told::default() };
+    for (name, told, cube) in
+        [("arm", Told::default(), false), ("arm, varied", varied, false), ("arm and cube", Told::default(), true)]
+    {
+        let mut arms = arms(1.0 / 240.0, told, cube)?;
+        let start = Instant::now();
+        run(&mut arms)?;
+        let steps = ENVS as f64 * TICKS as f64;
+        println!("{name}: {:.0} env steps/s on one thread at 20 Hz, 1/240 s", steps / start.elapsed().as_secs_f64());
+    }
+    let fine = run(&mut arms(1.0 / 10_000.0, Told::default(), false)?)?;
+    for timestep_secs in [1.0 / 240.0, 1.0 / 500.0, 1.0 / 1000.0] {
+        let coarse = run(&mut arms(timestep_secs, Told::default(), false)?)?;
+        let squares = coarse.iter().zip(&fine).flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| (a - b).powi(2));
+        let rms = (squares.sum::<f64>() / (coarse.len() * ARM_DOF) as f64).sqrt();
+        println!("physics step {timestep_secs:.5} s: {:.3} mrad RMS from that of 0.1 ms", 1e3 * rms);
+    }
+    Ok(())
+}

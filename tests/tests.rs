@@ -1,0 +1,11 @@
+//! Everything that needs more than one room, in one binary so that libtorch links once.
+
+mod entry;
+#[cfg(feature = "ros")]
+mod ros;
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod serial;
+mod shipped;
+mod tidy;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod train;
