@@ -8,6 +8,7 @@ mod ppo;
 mod statistics;
 mod surrogate;
 mod targets;
+mod updates;
 
 use super::HsPpo;
 use crate::config::{self, Seed};
