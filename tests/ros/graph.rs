@@ -44,17 +44,15 @@ fn periodic_work_keeps_its_period_while_messages_arrive() {
         let publisher = node.publish::<msg::ArmStates>("states", everything()).unwrap();
         node.subscribe::<msg::ArmStates>("states", everything(), |_| ()).unwrap();
         let (tick, ticks) = mpsc::channel();
-        node.every(Duration::from_millis(10), move |_| tick.send(Instant::now()).unwrap());
+        node.every(Duration::from_millis(10), move |_| tick.send(()).unwrap());
         let start = Instant::now();
         let running = node.spin().unwrap();
-        let mut last = start;
-        while last < start + Duration::from_secs(1) {
+        while start.elapsed() < Duration::from_secs(1) {
             publisher.send(&msg::ArmStates::default()).unwrap();
-            last = ticks.try_iter().last().unwrap_or(last);
         }
         running.stop().unwrap();
-        let more = ticks.try_iter().count();
-        assert!(more <= 3, "{more} turns at once");
+        let (turns, most) = (ticks.try_iter().count(), start.elapsed().as_millis() as usize / 10);
+        assert!((most / 4..=most).contains(&turns), "{turns} turns, at most {most} are right");
     });
 }
 

@@ -20,7 +20,7 @@ def main():
     require((bytes(status.level), status.name), (DiagnosticStatus.WARN, "/policy"), "status")
     require([(value.key, value.value) for value in status.values], [("held_ticks", "40")], "values")
     (log,) = logs
-    require((bytes([log.level]), log.name, log.msg), (Log.WARN, "policy", "states are late age_secs=2.0"), "log")
+    require((log.level, log.name, log.msg), (Log.WARN, "policy", "states are late age_secs=2.0"), "log")
 
 
 main()
