@@ -10,7 +10,7 @@ path_without_ours() {
   for entry in "${entries[@]}"; do
     [[ -z $entry || $entry == */.handoff/* ]] || kept+=${kept:+:}$entry
   done
-  export "$1=$kept"
+  if [[ -n $kept ]]; then export "$1=$kept"; else unset "$1"; fi
 }
 
 # path_prepend NAME ENTRY...: puts the entries that exist before a path variable, in their order.
@@ -31,7 +31,7 @@ choose_ros() {
     path_without_ours "$name"
   done
   ros=brought
-  [[ -n ${ROS_DISTRO-} && -n $AMENT_PREFIX_PATH ]] || return 0
+  [[ -n ${ROS_DISTRO-} && -n ${AMENT_PREFIX_PATH-} ]] || return 0
   ros=installed
   case $ROS_DISTRO in
     humble | jazzy | lyrical | rolling) ;;
@@ -41,8 +41,7 @@ choose_ros() {
 
 enter_ros() {
   if [[ $ros == installed ]]; then
-    path_prepend CMAKE_PREFIX_PATH # exported even if empty
-    PATH+=:$state/tools/path       # behind the system's own cmake
+    PATH+=:$state/tools/path # behind the system's own cmake
     return
   fi
   local prefix=$state/ros

@@ -193,7 +193,7 @@ pub struct HsPpo {
     pub deliberation_cost: f64,
     /// Global gradient norm.
     pub max_grad_norm: f64,
-    /// The update stops when KL(behaviour || new) of the actions is over this; 0: never.
+    /// The update stops when KL(policy at its start || new) of the actions is over this; 0: never.
     pub desired_kl: f64,
     /// The update stops when KL of the option transition is over this; 0: never.
     pub desired_option_kl: f64,

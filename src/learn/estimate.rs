@@ -27,7 +27,8 @@ pub(super) struct Estimated {
     pub(super) values: Vec<f64>,
     /// A_L over all steps: mean 0, standard deviation 1.
     pub(super) advantage_action: Vec<f64>,
-    /// A_H over the standard deviation of the raw A_L (never its own, which is noise where options are alike).
+    /// A_H over the standard deviation of the raw A_L (never its own, which is noise where options are alike), less the
+    /// mean that it took over from A_L: a constant baseline, 0 for lam_option = 0.
     pub(super) advantage_option: Vec<f64>,
 }
 
@@ -149,7 +150,10 @@ pub(super) fn estimate(
     let raw: Vec<f64> = all.estimates.iter().map(|estimate| estimate.advantage_action).collect();
     let (middle, spread) = (mean(raw.iter().copied()), std(&raw) + 1e-8);
     all.advantage_action = raw.iter().map(|advantage| (advantage - middle) / spread).collect();
-    all.advantage_option = all.estimates.iter().map(|estimate| estimate.advantage_option / spread).collect();
+    let carried = mean(all.estimates.iter().map(|estimate| estimate.rho_action * estimate.advantage_action));
+    let baseline = config.lam_option * carried;
+    all.advantage_option =
+        all.estimates.iter().map(|estimate| (estimate.advantage_option - baseline) / spread).collect();
     Ok(all)
 }
 

@@ -1,16 +1,17 @@
 //! The learner of half-step PPO.
 
+use super::batch::{Anchor, Batch};
 use super::estimate::{Estimated, Scale, estimate, option_weights, past_returns};
 use super::gather::Gathered;
 use super::init;
-use super::loss::{Anchor, Batch, COLUMNS, Column, losses};
+use super::loss::losses;
 use super::metrics::Metrics;
 use super::normaliser::Moments;
 use super::optimiser::{Adam, AdamState, Rates, clip_gradient};
-use super::report::{self, Watched};
+use super::watch::{self, Watched};
 use crate::config::{self, Purpose, Seed};
 use crate::contract::{Contract, Group, Normaliser, Snapshot};
-use crate::data::{Forced, Fragment};
+use crate::data::Fragment;
 use crate::error::{Error, Result};
 use crate::policy::{Network, Outputs, floats};
 use rand::seq::SliceRandom as _;
@@ -51,6 +52,26 @@ pub struct HsPpo {
     updates: u64,
     env_steps: u64,
     skipped: u64,
+}
+
+/// One update's data, and what is constant in it.
+pub(super) struct Prepared<'a> {
+    pub(super) gathered: Gathered<'a>,
+    pub(super) estimated: Estimated,
+    pub(super) outputs: Outputs,
+    /// Q, `[N + E, K]`.
+    pub(super) values: Vec<f32>,
+    pub(super) scale: Scale,
+    /// With this update's.
+    pub(super) returns: Moments,
+    /// With this update's.
+    pub(super) observations: Moments,
+    /// Steps of each option.
+    pub(super) counts: Vec<usize>,
+    pub(super) weights: Vec<f64>,
+    pub(super) anchor: Anchor,
+    pub(super) batch: Batch,
+    pub(super) rates: Rates,
 }
 
 impl HsPpo {
@@ -133,6 +154,18 @@ impl HsPpo {
     /// The statistics of the observation take the rows in only afterwards, so that the ratios of fresh data are 1.
     /// Refuses, and changes nothing, where a row does not fit the contract or holds a number that is not finite.
     pub fn update(&mut self, rows: &[Fragment], version: u64) -> Result<Metrics> {
+        let prepared = self.prepare(rows, version)?;
+        let watched = self.descend(&prepared.batch, &prepared.anchor, &prepared.rates);
+        self.returns = prepared.returns.clone();
+        self.observations = prepared.observations.clone();
+        self.updates += 1;
+        self.env_steps += prepared.gathered.steps.len() as u64;
+        self.skipped += watched.skipped;
+        Ok(watch::metrics(&prepared, &watched, &self.config, version))
+    }
+
+    /// Everything that does not change while the update descends.
+    pub(super) fn prepare<'a>(&self, rows: &'a [Fragment], version: u64) -> Result<Prepared<'a>> {
         let gathered = Gathered::new(rows, &self.contract, version)?;
         let count = gathered.steps.len();
         let mut returns = self.returns.clone();
@@ -140,40 +173,43 @@ impl HsPpo {
         let mut observations = self.observations.clone();
         observations.merge(&gathered.observations[..count * self.contract.obs_size()])?;
 
-        let scale = self.scale(&returns);
-        let normaliser = self.normaliser();
         let mut input = gathered.observations.clone();
-        normaliser.apply(&mut input);
+        self.normaliser().apply(&mut input);
         let input = self.network.input(&input);
         let outputs = Outputs::new(&self.network, &input);
-        let q = tch::no_grad(|| floats(&self.network.critic(&input)));
-        let estimated = estimate(&gathered, &outputs, &q, &self.contract, &self.config, scale)?;
+        let values = tch::no_grad(|| floats(&self.network.critic(&input)));
+        let scale = self.scale(&returns);
+        let estimated = estimate(&gathered, &outputs, &values, &self.contract, &self.config, scale)?;
 
         let options = self.contract.options.count;
         let mut counts = vec![0; options];
         for step in &gathered.steps {
             counts[usize::from(step.option)] += 1;
         }
-        let weights =
-            if options == 1 || !self.config.option_weights { vec![1.0; options] } else { option_weights(&counts) };
-        let rare: Vec<usize> = if options == 1 {
-            Vec::new()
-        } else {
-            (0..options).filter(|&option| counts[option] < self.config.min_option_steps).collect()
-        };
+        let weighted = 1 < options && self.config.option_weights;
+        let weights = if weighted { option_weights(&counts) } else { vec![1.0; options] };
+        let scarce = |option: &usize| 1 < options && counts[*option] < self.config.min_option_steps;
+        let rare: Vec<usize> = (0..options).filter(scarce).collect();
         let anchor = Anchor {
             options: rare.iter().map(|&option| option as i64).collect(),
             log_std: self.network.log_std().detach(),
         };
-        let batch = batch(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
-        let watched = self.descend(&batch, &anchor, &self.rates(&rare))?;
-
-        (self.returns, self.observations) = (returns, observations);
-        self.updates += 1;
-        self.env_steps += count as u64;
-        self.skipped += watched.skipped;
-        let about = report::About { version, scale, config: &self.config, weights: &weights, counts: &counts, q: &q };
-        Ok(report::metrics(&gathered, &estimated, &outputs, &watched, &about))
+        let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
+        let rates = self.rates(&rare);
+        Ok(Prepared {
+            gathered,
+            estimated,
+            outputs,
+            values,
+            scale,
+            returns,
+            observations,
+            counts,
+            weights,
+            anchor,
+            batch,
+            rates,
+        })
     }
 
     /// Rewards in units of the return's standard deviation, and the deliberation cost; none for one option.
@@ -196,7 +232,7 @@ impl HsPpo {
         })
     }
 
-    fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Result<Watched> {
+    fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Watched {
         let layout = self.contract.layout();
         let mut gradient = vec![0.0; self.parameters.len()];
         let mut watched = Watched::default();
@@ -206,7 +242,7 @@ impl HsPpo {
             for order in orders {
                 let losses = losses(&self.network, &batch.select(&Tensor::from_slice(&order)), anchor, &self.config);
                 let total = losses.total(&self.config);
-                let seen = report::watch(&losses, &total, &self.config);
+                let seen = watch::read(&losses, &total, &self.config);
                 if !seen.finite() {
                     watched.skipped += 1;
                     continue;
@@ -227,7 +263,7 @@ impl HsPpo {
                 watched.add(&seen, norm);
             }
         }
-        Ok(watched)
+        watched
     }
 }
 
@@ -237,52 +273,4 @@ pub(super) fn minibatches(seed: Seed, update: u64, epoch: usize, steps: usize, s
     order.shuffle(&mut seed.of(Purpose::Minibatches).child(update).rng(epoch as u64));
     let parts = (steps / size.max(1)).max(1);
     (0..parts).map(|part| order[part * steps / parts..(part + 1) * steps / parts].to_vec()).collect()
-}
-
-/// Lays the update's steps out as tensors.
-fn batch(
-    gathered: &Gathered<'_>,
-    estimated: &Estimated,
-    outputs: &Outputs,
-    weights: &[f64],
-    input: &Tensor,
-    anchored: bool,
-) -> Batch {
-    let count = gathered.steps.len();
-    let mut columns = vec![0.0f32; count * COLUMNS];
-    for (row, columns) in columns.chunks_exact_mut(COLUMNS).enumerate() {
-        let step = gathered.steps[row];
-        let (arrival, estimate) = (&estimated.arrivals[row], &estimated.estimates[row]);
-        let weight = weights[usize::from(step.option)];
-        let mut set = |column: Column, value: f64| columns[column as usize] = value as f32;
-        let (is_action, is_option) =
-            (estimated.log_rho_action[row].exp().min(1.0), estimated.log_rho_option[row].exp().min(1.0));
-        set(Column::LogProbAction, estimated.log_prob_action[row]);
-        set(Column::LogProbOption, estimated.log_prob_option[row]);
-        set(Column::AdvantageAction, weight * is_action * estimated.advantage_action[row]);
-        if step.forced != Forced::Preempted {
-            set(Column::AdvantageOption, is_option * estimated.advantage_option[row]);
-        }
-        set(Column::Target, estimate.target);
-        set(Column::Weight, weight);
-        let same = arrival.running == Some(usize::from(step.option));
-        match arrival.forced {
-            Forced::Free if same => set(Column::FreeSame, 1.0),
-            Forced::Free => set(Column::FreeOther, 1.0),
-            Forced::MinSteps => {}
-            Forced::Init | Forced::MaxSteps | Forced::Preempted => set(Column::Drawn, 1.0),
-        }
-    }
-    let proposals: Vec<f32> = gathered.steps.iter().flat_map(|step| &step.proposal).copied().collect();
-    let option: Vec<i64> = gathered.steps.iter().map(|step| i64::from(step.option)).collect();
-    let running: Vec<i64> = estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0) as i64).collect();
-    let steps = count as i64;
-    Batch {
-        input: input.narrow(0, 0, steps),
-        option: Tensor::from_slice(&option),
-        running: Tensor::from_slice(&running),
-        proposal: Tensor::from_slice(&proposals).view([steps, -1]),
-        columns: Tensor::from_slice(&columns).view([steps, COLUMNS as i64]),
-        anchor: anchored.then(|| outputs.means().narrow(0, 0, steps)),
-    }
 }

@@ -1,78 +1,10 @@
 //! The losses, on one minibatch of steps.
 
+use super::batch::{Anchor, Batch, Column};
 use crate::config::HsPpo;
 use crate::option::TERMINATION_LOGIT_MAX;
 use crate::policy::{Heads, Network};
 use tch::{Kind, Tensor};
-
-/// Numbers of a step, in the columns of [`Batch::columns`].
-#[derive(Clone, Copy)]
-pub(super) enum Column {
-    /// log density of the proposal, proximal.
-    LogProbAction,
-    /// log p^(option), proximal.
-    LogProbOption,
-    /// Option weight x min(1, rho^L) x A_L: constants of the action's objective.
-    AdvantageAction,
-    /// min(1, rho^H) x A_H; 0 where pre-empted.
-    AdvantageOption,
-    /// V-trace target of Q(s, o).
-    Target,
-    /// Option weight.
-    Weight,
-    /// 1 where the option was drawn from P for sure (start, pre-emption, d_max).
-    Drawn,
-    /// 1 where the policy chose, and the running option acts on.
-    FreeSame,
-    /// 1 where the policy chose another option.
-    FreeOther,
-}
-
-/// Columns of a step.
-pub(super) const COLUMNS: usize = 9;
-
-/// Steps as tensors; the first dimension is the step.
-pub(super) struct Batch {
-    /// `[N, D]`, normalised.
-    pub(super) input: Tensor,
-    /// `[N]`, the option that acted.
-    pub(super) option: Tensor,
-    /// `[N]`, the option that ran on arrival; 0 where none did.
-    pub(super) running: Tensor,
-    /// `[N, A]`.
-    pub(super) proposal: Tensor,
-    /// `[N, COLUMNS]`.
-    pub(super) columns: Tensor,
-    /// Proximal means `[N, K, A]`, where options are anchored.
-    pub(super) anchor: Option<Tensor>,
-}
-
-impl Batch {
-    /// The steps of an index `[B]`.
-    pub(super) fn select(&self, index: &Tensor) -> Self {
-        let pick = |tensor: &Tensor| tensor.index_select(0, index);
-        Self {
-            input: pick(&self.input),
-            option: pick(&self.option),
-            running: pick(&self.running),
-            proposal: pick(&self.proposal),
-            columns: pick(&self.columns),
-            anchor: self.anchor.as_ref().map(pick),
-        }
-    }
-
-    fn column(&self, column: Column) -> Tensor {
-        self.columns.select(1, column as i64)
-    }
-}
-
-/// The options with too little data, and their proximal log_std `[K, A]`.
-pub(super) struct Anchor {
-    /// Which.
-    pub(super) options: Vec<i64>,
-    /// Before the update.
-    pub(super) log_std: Tensor,
-}
 
 /// Each loss apart (scalars), with what is watched. The option level is none for one option.
 pub(super) struct Losses {

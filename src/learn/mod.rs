@@ -4,6 +4,7 @@
 //! arXiv 1904.12691) on the half-step chain of [`crate::option::half_step`], with the decoupled objective
 //! (Hilton et al. 2021, arXiv 2110.00641) and V-trace for data that lags. With one option it is PPO.
 
+mod batch;
 mod estimate;
 mod gather;
 mod hs_ppo;
@@ -12,9 +13,9 @@ mod loss;
 mod metrics;
 mod normaliser;
 mod optimiser;
-mod report;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use hs_ppo::{HsPpo, State};
 pub use metrics::Metrics;

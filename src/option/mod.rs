@@ -3,7 +3,7 @@
 mod half_step;
 mod process;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use half_step::{Estimate, HalfStep, Traces, half_step};
 pub use process::{

@@ -14,8 +14,9 @@ use uuid::Uuid;
 
 pub(crate) const OBS: usize = 3;
 
-/// A small contract of `options` options on 3 observed floats and 2 joints.
+/// A small contract of `options` options on 3 observed floats and 2 joints. One thread of torch's: tests run side by side.
 pub(crate) fn contract(options: usize, hidden: &[usize]) -> Arc<Contract> {
+    tch::set_num_threads(1);
     Arc::new(Contract {
         robot: Robot::Panda,
         joints: vec!["a".into(), "b".into()],

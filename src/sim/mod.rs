@@ -11,3 +11,6 @@ mod model;
 pub use arms::Arms;
 pub use env::{EnvState, HOME};
 pub use lockstep::{Answer, Lockstep};
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! The protocol's rules as tests: scripted times, no clock, no network.
 
 mod admission;
+mod asynchronous;
 mod check;
 mod delivery;
 mod follow;

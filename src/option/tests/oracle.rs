@@ -4,17 +4,17 @@ use super::{all_close, close};
 use crate::option::{arrival_value, transition};
 use nalgebra::{DMatrix, DVector};
 
-pub(super) const STATES: usize = 3;
-pub(super) const OPTIONS: usize = 2;
-pub(super) const GAMMA: f64 = 0.9;
+pub(crate) const STATES: usize = 3;
+pub(crate) const OPTIONS: usize = 2;
+pub(crate) const GAMMA: f64 = 0.9;
 /// next[state][action][next state]; what is missing to 1 ends the episode.
-pub(super) const NEXT: [[[f64; STATES]; 2]; STATES] =
+pub(crate) const NEXT: [[[f64; STATES]; 2]; STATES] =
     [[[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]], [[0.1, 0.0, 0.9], [0.6, 0.4, 0.0]], [[0.7, 0.0, 0.0], [0.0, 0.5, 0.5]]];
-pub(super) const REWARD: [[f64; 2]; STATES] = [[1.0, 0.0], [-0.5, 2.0], [5.0, 0.25]];
+pub(crate) const REWARD: [[f64; 2]; STATES] = [[1.0, 0.0], [-0.5, 2.0], [5.0, 0.25]];
 
 /// Which event pays the deliberation cost.
 #[derive(Clone, Copy)]
-pub(super) enum Charge {
+pub(crate) enum Charge {
     /// Every termination (option-critic with deliberation cost).
     Termination(f64),
     /// Every real change of option (HS-PPO).
@@ -23,16 +23,16 @@ pub(super) enum Charge {
 
 /// Logits of an option policy on the MDP.
 #[derive(Clone)]
-pub(super) struct Logits {
+pub(crate) struct Logits {
     /// `[option][state][action]`.
-    pub(super) actions: [[[f64; 2]; STATES]; OPTIONS],
+    pub(crate) actions: [[[f64; 2]; STATES]; OPTIONS],
     /// `[option][state]`.
-    pub(super) termination: [[f64; STATES]; OPTIONS],
+    pub(crate) termination: [[f64; STATES]; OPTIONS],
     /// `[state][option]`.
-    pub(super) over_options: [[f64; OPTIONS]; STATES],
+    pub(crate) over_options: [[f64; OPTIONS]; STATES],
 }
 
-pub(super) fn target() -> Logits {
+pub(crate) fn target() -> Logits {
     Logits {
         actions: [[[0.2, -0.1], [0.5, 0.0], [-0.3, 0.4]], [[-0.6, 0.3], [0.1, 0.2], [0.7, -0.2]]],
         termination: [[-1.0, 0.0, 0.5], [0.3, -0.7, -1.2]],
@@ -40,7 +40,7 @@ pub(super) fn target() -> Logits {
     }
 }
 
-pub(super) fn sigmoid(x: f64) -> f64 {
+pub(crate) fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
@@ -49,24 +49,24 @@ fn softmax(logits: [f64; 2]) -> [f64; 2] {
     [first, 1.0 - first]
 }
 
-pub(super) fn index(state: usize, option: usize) -> usize {
+pub(crate) fn index(state: usize, option: usize) -> usize {
     state * OPTIONS + option
 }
 
 impl Logits {
-    pub(super) fn policy(&self, option: usize, state: usize) -> [f64; 2] {
+    pub(crate) fn policy(&self, option: usize, state: usize) -> [f64; 2] {
         softmax(self.actions[option][state])
     }
 
-    pub(super) fn beta(&self, option: usize, state: usize) -> f64 {
+    pub(crate) fn beta(&self, option: usize, state: usize) -> f64 {
         sigmoid(self.termination[option][state])
     }
 
-    pub(super) fn over(&self, state: usize) -> [f64; OPTIONS] {
+    pub(crate) fn over(&self, state: usize) -> [f64; OPTIONS] {
         softmax(self.over_options[state])
     }
 
-    pub(super) fn transition(&self, state: usize, running: Option<usize>) -> [f64; OPTIONS] {
+    pub(crate) fn transition(&self, state: usize, running: Option<usize>) -> [f64; OPTIONS] {
         let mut out = [0.0; OPTIONS];
         let beta = running.map_or(1.0, |option| self.beta(option, state));
         transition(beta, running, &self.over(state), &mut out);
@@ -82,7 +82,7 @@ impl Logits {
     }
 
     /// Q(s, o), by the linear system.
-    pub(super) fn solve(&self, charge: Charge) -> Vec<f64> {
+    pub(crate) fn solve(&self, charge: Charge) -> Vec<f64> {
         let size = STATES * OPTIONS;
         let mut matrix = DMatrix::<f64>::identity(size, size);
         let mut right = DVector::<f64>::zeros(size);
@@ -101,13 +101,13 @@ impl Logits {
         matrix.lu().solve(&right).unwrap().as_slice().to_vec()
     }
 
-    pub(super) fn start_value(&self, charge: Charge) -> f64 {
+    pub(crate) fn start_value(&self, charge: Charge) -> f64 {
         let values = self.solve(charge);
         self.over(0).iter().zip(&values[..OPTIONS]).map(|(share, value)| share * value).sum()
     }
 
     /// mu(s, o): discounted visits, and arr(s', o): discounted arrivals with o running.
-    fn visits(&self) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn visits(&self) -> (Vec<f64>, Vec<f64>) {
         let mut now = vec![0.0; STATES * OPTIONS];
         now[..OPTIONS].copy_from_slice(&self.over(0));
         let (mut visits, mut arrivals) = (now.clone(), vec![0.0; STATES * OPTIONS]);
@@ -177,7 +177,7 @@ impl Logits {
         (termination, over, actions)
     }
 
-    fn differences(&self, charge: Charge) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    pub(crate) fn differences(&self, charge: Charge) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
         let central = |change: &dyn Fn(&mut Self, f64)| {
             let side = |step: f64| {
                 let mut moved = self.clone();
@@ -195,7 +195,7 @@ impl Logits {
     }
 
     /// U(s, o-) for both running options, by the crate's own functions.
-    pub(super) fn arrival_values(&self, values: &[f64], eta: f64) -> Vec<f64> {
+    pub(crate) fn arrival_values(&self, values: &[f64], eta: f64) -> Vec<f64> {
         (0..OPTIONS)
             .flat_map(|running| (0..STATES).map(move |state| (running, state)))
             .map(|(running, state)| {
@@ -206,7 +206,7 @@ impl Logits {
     }
 }
 
-pub(super) fn pairs() -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn pairs() -> impl Iterator<Item = (usize, usize)> {
     (0..STATES).flat_map(|state| (0..OPTIONS).map(move |option| (state, option)))
 }
 

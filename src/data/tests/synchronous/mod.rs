@@ -1,16 +1,16 @@
 //! The whole synchronous mode over a bad network: rollouts that die, hang or leave, and a learner that is restarted.
 //! Each update holds exactly the quota of each environment of its members, of one version, whatever happens.
 
-use super::make::{RUN, contract, fragment, learner_status, origin, rollout_status, secs, stream};
+mod rollout;
+
+use super::make::{RUN, contract, fragment, learner_status, secs, stream};
 use super::network::{Faults, Link};
 use crate::config::UpdateMode;
-use crate::data::{
-    Ack, Act, Admission, Batch, Coordinator, Follow, Gather, Heard, Hold, LearnerStatus, Outbox, PhaseEvent,
-    RolloutStatus, StreamId, Table, Verdict, Wait, join,
-};
+use crate::data::{Admission, Batch, Coordinator, Gather, PhaseEvent, RolloutStatus, StreamId, Table, Verdict, join};
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
+use rollout::{Rollout, ToRollout};
 use std::time::Duration;
 
 const ENVS: usize = 2;
@@ -53,102 +53,6 @@ fn scripts() -> impl Strategy<Value = Script> {
     ];
     let events = proptest::collection::vec((0..BAD_TICKS, fault), 0..8);
     (any::<u64>(), faults, events).prop_map(|(seed, faults, events)| Script { seed, faults, events })
-}
-
-#[derive(Clone)]
-enum ToRollout {
-    Status(LearnerStatus),
-    Weights(u32, u64),
-    Ack(Ack),
-}
-
-struct Rollout {
-    id: StreamId,
-    follow: Follow,
-    outbox: Outbox,
-    inbox: Link<ToRollout>,
-    held: (u32, u64),
-    /// Steps shipped, and steps of the open fragments, by environment.
-    shipped: [u64; ENVS],
-    open: [u64; ENVS],
-    phase: u64,
-    asleep_until: u64,
-    leaving: bool,
-}
-
-impl Rollout {
-    fn new(id: StreamId, faults: Faults, asleep_until: u64) -> Self {
-        Self {
-            follow: Follow::new(id.clone(), ENVS, None),
-            outbox: Outbox::new(id.clone(), 4, Hold::Consumed),
-            inbox: Link::new(faults),
-            id,
-            held: (0, 0),
-            shipped: [0; ENVS],
-            open: [0; ENVS],
-            phase: 0,
-            asleep_until,
-            leaving: false,
-        }
-    }
-
-    fn flush(&mut self) {
-        let (life, version) = self.held;
-        let row = |env: usize| fragment(env as u32, self.shipped[env], self.open[env], PERIOD, version);
-        let fragments = (0..ENVS).filter(|&env| self.open[env] != 0).map(row).collect();
-        self.outbox.push(fragments, vec![], origin(life, self.phase));
-        (0..ENVS).for_each(|env| self.shipped[env] += self.open[env]);
-        self.open = [0; ENVS];
-    }
-
-    fn hear(&mut self, message: ToRollout, now: Duration) {
-        let heard = match message {
-            ToRollout::Status(status) => self.follow.status(&status, now),
-            ToRollout::Weights(life, version) => {
-                let heard = self.follow.offered(RUN, life, now);
-                if self.follow.wants(RUN, life, version) {
-                    self.flush();
-                    self.held = (life, version);
-                    self.follow.holds(life, version, [version as u8; 32], now);
-                }
-                heard
-            }
-            ToRollout::Ack(ack) => return self.outbox.acknowledge(&ack),
-        };
-        if let Heard::Adopted { run, life } = heard {
-            self.flush();
-            self.outbox.adopt(run, life);
-        }
-    }
-
-    fn act(&mut self) {
-        match self.follow.may_act(self.outbox.full()) {
-            Act::Act(phase) => {
-                if phase != self.phase {
-                    self.flush();
-                    self.phase = phase;
-                }
-                for env in 0..ENVS {
-                    if self.follow.may_step(env) {
-                        self.follow.stepped(env, phase);
-                        self.open[env] += 1;
-                    }
-                }
-                if self.open[0] == 4 {
-                    self.flush();
-                }
-            }
-            Act::Wait(Wait::Quota) => self.flush(),
-            Act::Wait(_) => {}
-        }
-    }
-
-    fn status(&self) -> RolloutStatus {
-        let steps = (0..ENVS).map(|env| self.shipped[env] + self.open[env]).sum();
-        let (run, life) = self.follow.learner().map_or((None, 0), |(run, life)| (Some(run), life));
-        let held = if self.held.0 == life { self.held.1 } else { 0 };
-        RolloutStatus { run, leaving: self.leaving, ..rollout_status(&self.id, life, held, steps) }
-    }
 }
 
 struct World {

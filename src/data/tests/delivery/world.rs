@@ -1,7 +1,7 @@
-//! Outbox and admission over a bad network, with restarts of either side: every transition is accounted for.
+//! Two rollouts and a learner with the network between them, and the harness's own books.
 
-use super::make::{RUN, contract, fragment, origin, secs, stream};
-use super::network::{Faults, Link};
+use super::super::make::{RUN, contract, fragment, origin, stream};
+use super::super::network::{Faults, Link};
 use crate::data::{Accept, Ack, Admission, Batch, Fragment, Hold, Outbox, Refusal, StreamId, Table, Verdict};
 use proptest::prelude::*;
 use rand::SeedableRng as _;
@@ -9,55 +9,37 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-const WINDOW: usize = 4;
+pub(super) const WINDOW: usize = 4;
 /// Ticks of 50 ms under faults, then on a healed network.
-const BAD_TICKS: u64 = 400;
+pub(super) const BAD_TICKS: u64 = 400;
 const HEALED_TICKS: u64 = 200;
 
 type Key = (StreamId, u64);
 
 #[derive(Clone, Debug)]
-struct Script {
-    seed: u64,
-    faults: Faults,
-    hold: Hold,
-    accept: Accept,
+pub(super) struct Script {
+    pub(super) seed: u64,
+    pub(super) faults: Faults,
+    pub(super) hold: Hold,
+    pub(super) accept: Accept,
     /// Ticks at which a process is killed and started anew.
-    learner_kills: Vec<u64>,
-    rollout_kills: Vec<u64>,
+    pub(super) learner_kills: Vec<u64>,
+    pub(super) rollout_kills: Vec<u64>,
     /// Ticks from which the network is cut for 3 s.
-    cuts: Vec<u64>,
-    poison: f64,
-}
-
-fn scripts(hold: Hold, accept: Accept) -> impl Strategy<Value = Script> {
-    let ticks = || proptest::collection::vec(0..BAD_TICKS, 0..4);
-    let faults =
-        (0.0..0.5, 0.0..0.5, 0.0..1.5).prop_map(|(drop, repeat, delay_secs)| Faults { drop, repeat, delay_secs });
-    (any::<u64>(), faults, ticks(), ticks(), ticks(), 0.0..0.3).prop_map(
-        move |(seed, faults, learner_kills, rollout_kills, cuts, poison)| Script {
-            seed,
-            faults,
-            hold,
-            accept,
-            learner_kills,
-            rollout_kills,
-            cuts,
-            poison,
-        },
-    )
+    pub(super) cuts: Vec<u64>,
+    pub(super) poison: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Poison {
+pub(super) enum Poison {
     None,
     Malformed,
     NonFinite,
 }
 
-struct Rollout {
-    outbox: Outbox,
-    life: u32,
+pub(super) struct Rollout {
+    pub(super) outbox: Outbox,
+    pub(super) life: u32,
     recorded: u64,
     next_seq: u64,
     /// What acks of this life said, by the harness's own reading.
@@ -84,12 +66,12 @@ impl Rollout {
     }
 }
 
-struct World {
+pub(super) struct World {
     script: Script,
     rng: ChaCha8Rng,
-    now: Duration,
-    rollouts: Vec<Rollout>,
-    admission: Admission,
+    pub(super) now: Duration,
+    pub(super) rollouts: Vec<Rollout>,
+    pub(super) admission: Admission,
     life: u32,
     data: Link<Batch>,
     pending: Vec<Key>,
@@ -102,7 +84,7 @@ struct World {
 }
 
 impl World {
-    fn new(script: Script) -> Self {
+    pub(super) fn new(script: Script) -> Self {
         Self {
             rng: ChaCha8Rng::seed_from_u64(script.seed),
             now: Duration::ZERO,
@@ -235,7 +217,7 @@ impl World {
         self.rollouts[index] = Rollout::new(id, &self.script);
     }
 
-    fn tick(&mut self, record: bool) {
+    pub(super) fn tick(&mut self, record: bool) {
         for index in 0..self.rollouts.len() {
             self.run_rollout(index, record);
         }
@@ -248,7 +230,7 @@ impl World {
         self.rollouts.iter_mut().for_each(|rollout| rollout.inbox.heal());
     }
 
-    fn run(mut self) -> Self {
+    pub(super) fn run(mut self) -> Self {
         for tick in 0..BAD_TICKS {
             let cut = self.script.cuts.iter().any(|from| (*from..from + 60).contains(&tick));
             self.data.cut = cut;
@@ -283,7 +265,7 @@ impl World {
         mine.map(|(key, _)| self.recorded[key].0[0].steps.len() as u64).sum()
     }
 
-    fn check(&self) -> Result<(), TestCaseError> {
+    pub(super) fn check(&self) -> Result<(), TestCaseError> {
         for rollout in &self.rollouts {
             let (id, ours) = (rollout.outbox.stream(), rollout.outbox.counters());
             let ack = self.admission.ack(id).unwrap();
@@ -303,63 +285,7 @@ impl World {
         Ok(())
     }
 
-    fn lost(&self) -> u64 {
+    pub(super) fn lost(&self) -> u64 {
         self.admission.totals().lost
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn recorded_is_admitted_refused_or_lost(script in scripts(Hold::Consumed, Accept::Run)) {
-        let killed = !script.learner_kills.is_empty();
-        let world = World::new(script).run();
-        world.check()?;
-        prop_assert!(killed || world.lost() == 0, "only a killed learner loses");
-    }
-
-    #[test]
-    fn on_policy_data_of_an_older_life_is_refused_and_counted(script in scripts(Hold::Consumed, Accept::Life)) {
-        let killed = !script.learner_kills.is_empty();
-        let world = World::new(script).run();
-        world.check()?;
-        prop_assert!(killed || world.admission.totals().refused.stale == 0);
-    }
-
-    #[test]
-    fn what_hardware_holds_until_it_is_durable_survives_a_killed_learner(
-        script in scripts(Hold::Durable { capacity: 1000 }, Accept::Run)
-            .prop_map(|script| Script { rollout_kills: Vec::new(), ..script })
-    ) {
-        let world = World::new(script).run();
-        world.check()?;
-        prop_assert_eq!(world.lost(), 0);
-    }
-}
-
-#[test]
-fn a_hopeless_network_shows_no_progress_and_loses_nothing() {
-    let faults = Faults { drop: 1.0, ..Faults::NONE };
-    let script = Script {
-        seed: 1,
-        faults,
-        hold: Hold::Consumed,
-        accept: Accept::Run,
-        learner_kills: vec![],
-        rollout_kills: vec![],
-        cuts: vec![],
-        poison: 0.0,
-    };
-    let mut world = World::new(script);
-    world.rollouts[0].outbox.adopt(RUN, 1);
-    world.rollouts[0].life = 1;
-    (0..400).for_each(|_| world.tick(true));
-    let outbox = &world.rollouts[0].outbox;
-    assert_eq!((outbox.held(), outbox.in_flight()), (WINDOW, WINDOW));
-    assert_eq!(outbox.counters().recorded, outbox.held_steps());
-    // 20 s: sends at 0, 1, 3, 7, 11, 15, 19 s after the first one.
-    assert!(outbox.counters().resent <= 6 * WINDOW as u64, "{}", outbox.counters().resent);
-    assert_eq!(secs(20.0), world.now);
-    assert_eq!(world.admission.totals().admitted, 0);
 }

@@ -1,12 +1,12 @@
 //! What is watched during an update, and told after it.
 
-use super::estimate::{Estimated, Scale};
-use super::gather::Gathered;
+use super::estimate::Estimated;
+use super::hs_ppo::Prepared;
 use super::loss::Losses;
 use super::metrics::{Metrics, mean, quantile, std};
 use crate::config::HsPpo;
 use crate::data::Forced;
-use crate::policy::{Outputs, floats};
+use crate::policy::floats;
 use tch::{Kind, Tensor};
 
 /// One minibatch before its step. Order of `numbers` as in [`NAMES`]; the total loss is last.
@@ -38,7 +38,7 @@ fn divergence(log_ratio: &Tensor, clip: f64) -> [Tensor; 2] {
 }
 
 /// Reads all numbers of a minibatch at once.
-pub(super) fn watch(losses: &Losses, total: &Tensor, config: &HsPpo) -> Seen {
+pub(super) fn read(losses: &Losses, total: &Tensor, config: &HsPpo) -> Seen {
     let mut scalars = vec![losses.policy.detach(), losses.value.detach(), losses.entropy.detach()];
     scalars.extend(divergence(&losses.log_ratio_action, config.clip_param));
     if let Some(options) = &losses.options {
@@ -89,28 +89,12 @@ impl Watched {
     }
 }
 
-/// What the metrics name besides the data.
-pub(super) struct About<'a> {
-    pub(super) version: u64,
-    pub(super) scale: Scale,
-    pub(super) config: &'a HsPpo,
-    pub(super) weights: &'a [f64],
-    pub(super) counts: &'a [usize],
-    /// `[N + E, K]`, before the update.
-    pub(super) q: &'a [f32],
-}
-
 /// All metrics of an update.
-pub(super) fn metrics(
-    gathered: &Gathered<'_>,
-    estimated: &Estimated,
-    outputs: &Outputs,
-    watched: &Watched,
-    about: &About<'_>,
-) -> Metrics {
+pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, config: &HsPpo, version: u64) -> Metrics {
     let mut all = Metrics::default();
+    let Prepared { gathered, estimated, .. } = prepared;
     let taken = watched.steps.max(1) as f64;
-    let options = about.counts.len();
+    let options = prepared.counts.len();
     let count = gathered.steps.len() as f64;
     for (name, sum) in NAMES.iter().zip(&watched.sums[..watched.sums.len().saturating_sub(1)]) {
         all.push(*name, sum / taken);
@@ -124,9 +108,9 @@ pub(super) fn metrics(
     all.push("losses/skipped_minibatches", watched.skipped as f64);
     all.push("losses/stopped_early", f64::from(u8::from(watched.stopped)));
     all.push("losses/advantage_std", std(&raw_advantages(estimated)));
-    all.push("charts/learning_rate", about.config.lr);
-    all.push("charts/reward_scale", about.scale.reward);
-    lags(&mut all, gathered, estimated, about);
+    all.push("charts/learning_rate", config.lr);
+    all.push("charts/reward_scale", prepared.scale.reward);
+    lags(&mut all, prepared, version);
 
     let share = |holds: &dyn Fn(usize) -> bool| (0..gathered.steps.len()).filter(|&row| holds(row)).count() as f64;
     let running = |row: usize| estimated.arrivals[row].running;
@@ -135,10 +119,12 @@ pub(super) fn metrics(
     let forced = |row: usize| !matches!(gathered.steps[row].forced, Forced::Free | Forced::Init);
     all.push("options/switch_rate", switches / arrivals);
     all.push("options/forced_share", share(&forced) / count);
-    all.push("options/deliberation_cost", about.scale.cost);
-    all.push("options/spread", value_spread(&about.q[..gathered.steps.len() * options], options));
+    let choices: Vec<f64> = estimated.estimates.iter().map(|estimate| estimate.advantage_option).collect();
+    all.push("options/advantage_std", std(&choices));
+    all.push("options/deliberation_cost", prepared.scale.cost);
+    all.push("options/spread", value_spread(&prepared.values[..gathered.steps.len() * options], options));
     for option in 0..options {
-        one_option(&mut all, option, gathered, estimated, outputs, about);
+        one_option(&mut all, option, prepared);
     }
     all
 }
@@ -155,8 +141,9 @@ fn value_spread(q: &[f32], options: usize) -> f64 {
 }
 
 /// Lag in versions, and what is left of the data after weighing (effective sample size over N).
-fn lags(all: &mut Metrics, gathered: &Gathered<'_>, estimated: &Estimated, about: &About<'_>) {
-    let lags: Vec<u64> = gathered.steps.iter().map(|step| about.version - step.version).collect();
+fn lags(all: &mut Metrics, prepared: &Prepared<'_>, version: u64) {
+    let Prepared { gathered, estimated, .. } = prepared;
+    let lags: Vec<u64> = gathered.steps.iter().map(|step| version - step.version).collect();
     all.push("lag/mean", mean(lags.iter().map(|&lag| lag as f64)));
     all.push("lag/max", lags.iter().max().copied().unwrap_or(0) as f64);
     all.push("lag/min", lags.iter().min().copied().unwrap_or(0) as f64);
@@ -170,14 +157,8 @@ fn lags(all: &mut Metrics, gathered: &Gathered<'_>, estimated: &Estimated, about
     }
 }
 
-fn one_option(
-    all: &mut Metrics,
-    option: usize,
-    gathered: &Gathered<'_>,
-    estimated: &Estimated,
-    outputs: &Outputs,
-    about: &About<'_>,
-) {
+fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
+    let Prepared { gathered, estimated, .. } = prepared;
     let name = |what: &str| format!("options/{option}/{what}");
     let free = |row: &usize| {
         let arrival = &estimated.arrivals[*row];
@@ -185,14 +166,17 @@ fn one_option(
     };
     let mut betas: Vec<f64> =
         (0..gathered.steps.len()).filter(free).map(|row| estimated.arrivals[row].beta()).collect();
+    let ended = gathered.steps.iter().zip(&estimated.arrivals);
+    let ended = ended.filter(|(step, arrival)| arrival.running == Some(option) && step.option_terminated);
     let mine = |row: &usize| usize::from(gathered.steps[*row].option) == option;
     let advantages = (0..gathered.steps.len()).filter(mine).map(|row| estimated.advantage_action[row]);
     let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
-    all.push(name("share"), about.counts[option] as f64 / gathered.steps.len() as f64);
-    all.push(name("weight"), about.weights[option]);
+    all.push(name("share"), prepared.counts[option] as f64 / gathered.steps.len() as f64);
+    all.push(name("weight"), prepared.weights[option]);
     all.push(name("beta_mean"), mean(betas.iter().copied()));
     all.push(name("beta_p10"), quantile(&mut betas, 0.1));
     all.push(name("beta_p90"), quantile(&mut betas, 0.9));
+    all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.option_age))));
     all.push(name("advantage_mean"), mean(advantages));
-    all.push(name("entropy"), outputs.log_std(option).iter().map(|log_std| log_std + half_log_tau_e).sum());
+    all.push(name("entropy"), prepared.outputs.log_std(option).iter().map(|log_std| log_std + half_log_tau_e).sum());
 }
