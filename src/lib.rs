@@ -16,6 +16,7 @@ pub mod report;
 pub mod robot;
 #[cfg(feature = "ros")]
 pub mod ros;
+pub mod run;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod task;

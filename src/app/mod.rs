@@ -1,1 +1,64 @@
-//! app
+//! The commands: what a person asks for, from the command line to an exit code.
+
+pub mod cli;
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod commands;
+#[cfg(all(feature = "torch", feature = "sim"))]
+pub mod evaluate;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod nodes;
+#[cfg(all(feature = "torch", feature = "sim"))]
+pub mod serial;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod stop;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+pub mod supervise;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod train;
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod watch;
+
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+pub use run::run;
+
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod run {
+    use super::cli::{Cli, Command};
+    use super::{commands, nodes, train};
+    use crate::error::Error;
+    use clap::Parser as _;
+    use std::ffi::OsString;
+    use std::path::Path;
+    use std::process::ExitCode;
+
+    /// Names under which the program is a node; the arguments then begin with the node's.
+    const NODES: [&str; 3] = ["sim", "rollout", "learner"];
+
+    /// Does what the arguments ask. Exit code 2: something from outside does not fit; 1: something went wrong.
+    pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+        let mut arguments: Vec<OsString> = arguments.collect();
+        let name = arguments.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default().to_owned();
+        if NODES.iter().any(|node| name == *node) {
+            arguments.insert(1, name);
+        }
+        let own = arguments.into_iter().take_while(|argument| argument != "--ros-args");
+        let outcome = match Cli::parse_from(own).command {
+            Command::Train(arguments) => train::train(&arguments),
+            Command::Eval(arguments) => commands::eval(&arguments),
+            Command::Curve(arguments) => commands::curve(&arguments),
+            Command::Sim(arguments) => nodes::sim(&arguments),
+            Command::Rollout(arguments) => nodes::rollout(&arguments),
+            Command::Learner(arguments) => nodes::learner(&arguments),
+        };
+        match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                tracing::error!("{error}");
+                if !tracing::event_enabled!(tracing::Level::ERROR) {
+                    eprintln!("handoff: {error}");
+                }
+                ExitCode::from(if matches!(error, Error::Io { .. }) { 1 } else { 2 })
+            }
+        }
+    }
+}

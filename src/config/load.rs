@@ -1,17 +1,152 @@
-//! Parameter files and parameter maps in, a checked configuration out.
+//! Parameter files and parameter maps in, a checked configuration out; and back.
 
 use super::Config;
 use crate::error::{Error, Result};
+use serde_json::{Map, Value};
 
-/// Placeholder until written.
-pub fn from_yaml(_text: &str) -> Result<Config> {
-    Err(Error::invalid("unwritten"))
+/// Reads a ROS parameter file for the node `node`: `/**` first, then what is keyed by the node's name.
+/// Unknown keys, wrong types and values out of range are refused with their path.
+pub fn from_yaml(text: &str, node: &str) -> Result<Config> {
+    let file: Value =
+        serde_saphyr::from_str(text).map_err(|error| Error::invalid(format!("this is no YAML: {error}")))?;
+    let Value::Object(sections) = file else {
+        return Err(Error::invalid("a parameter file is a map: `/**: {ros__parameters: {...}}`"));
+    };
+    let mut parameters = Map::new();
+    for pattern in ["/**", &format!("/**/{node}"), &format!("/{node}"), node] {
+        let Some(section) = sections.get(pattern) else { continue };
+        match section.get("ros__parameters") {
+            Some(Value::Object(section)) => merge(&mut parameters, section),
+            _ => return Err(Error::invalid(format!("`{pattern}` has no map `ros__parameters`"))),
+        }
+    }
+    from_parameters(Value::Object(parameters))
 }
-/// Placeholder until written.
-pub fn from_parameters(_value: serde_json::Value) -> Result<Config> {
-    Err(Error::invalid("unwritten"))
+
+/// Takes nested parameters (`{"learner": {"gamma": 0.9}}`) over the defaults.
+pub fn from_parameters(parameters: Value) -> Result<Config> {
+    let config: Config = serde_path_to_error::deserialize(parameters).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = error.into_inner();
+        Error::invalid(if path == "." { reason.to_string() } else { format!("{path}: {reason}") })
+    })?;
+    config.validate()?;
+    Ok(config)
 }
-/// Placeholder until written.
-pub fn to_yaml(_config: &Config) -> String {
-    String::new()
+
+/// Takes `learner.gamma=0.9`, read as YAML, into nested parameters.
+pub fn assign(parameters: &mut Map<String, Value>, assignment: &str) -> Result<()> {
+    let (path, value) = assignment
+        .split_once('=')
+        .map(|(path, value)| (path.trim_end_matches(':'), value))
+        .ok_or_else(|| Error::invalid(format!("`{assignment}` sets nothing: write it as learner.gamma=0.95")))?;
+    let value: Value = serde_saphyr::from_str(value)
+        .map_err(|error| Error::invalid(format!("{path}: `{value}` is no YAML: {error}")))?;
+    let nested = path.rsplit('.').fold(value, |inner, key| Value::Object(Map::from_iter([(key.to_owned(), inner)])));
+    if let Value::Object(nested) = nested {
+        merge(parameters, &nested);
+    }
+    Ok(())
+}
+
+/// The parameters of a file's `/**` section, to be merged with others before [`from_parameters`].
+pub fn parameters_of(text: &str) -> Result<Map<String, Value>> {
+    let config = from_yaml(text, "train")?;
+    match serde_json::to_value(config) {
+        Ok(Value::Object(parameters)) => Ok(parameters),
+        other => Err(Error::invalid(format!("a configuration is a map, not {other:?}"))),
+    }
+}
+
+/// A ROS parameter file that gives back this configuration.
+pub fn to_yaml(config: &Config) -> Result<String> {
+    let file = serde_json::json!({ "/**": { "ros__parameters": config } });
+    serde_saphyr::to_string(&file)
+        .map_err(|error| Error::invalid(format!("the configuration cannot be written: {error}")))
+}
+
+fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
+    for (key, value) in from {
+        match (into.get_mut(key), value) {
+            (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
+            _ => {
+                into.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::UpdateMode;
+
+    fn refusal(yaml: &str) -> String {
+        from_yaml(yaml, "learner").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn node_sections_override_the_shared_one() {
+        let yaml = "/**: {ros__parameters: {seed: 3, learner: {hs_ppo: {gamma: 0.9, lr: 1}}}}\n\
+                    learner: {ros__parameters: {learner: {hs_ppo: {gamma: 0.8}, update_mode: async}}}";
+        let config = from_yaml(yaml, "learner").unwrap();
+        assert_eq!((config.seed, config.learner.hs_ppo.gamma, config.learner.hs_ppo.lr), (3, 0.8, 1.0));
+        assert_eq!(config.learner.update_mode, UpdateMode::Async);
+        assert_eq!(from_yaml(yaml, "rollout").unwrap().learner.hs_ppo.gamma, 0.9);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut config = Config { seed: 9, hidden: vec![64, 32], ..Config::default() };
+        config.learner.run_dir = "runs/a b: c".into();
+        config.sim.timestep_secs = 1.0 / 480.0;
+        assert_eq!(from_yaml(&to_yaml(&config).unwrap(), "rollout").unwrap(), config);
+    }
+
+    #[test]
+    fn refusals_name_path_and_what_would_be_right() {
+        let unknown = refusal("/**: {ros__parameters: {learner: {hs_ppo: {gama: 1}}}}");
+        assert!(unknown.contains("learner.hs_ppo") && unknown.contains("gama"), "{unknown}");
+        let range = refusal("/**: {ros__parameters: {learner: {hs_ppo: {gamma: 1.5}}}}");
+        assert!(range.contains("learner.hs_ppo.gamma") && range.contains("1.5") && range.contains('1'), "{range}");
+        let kind = refusal("/**: {ros__parameters: {options: {count: four}}}");
+        assert!(kind.contains("options.count"), "{kind}");
+        let unfit = refusal("/**: {ros__parameters: {options: {count: 2, min_steps: 9, max_steps: 3}}}");
+        assert!(unfit.contains("min_steps") && unfit.contains('9') && unfit.contains('3'), "{unfit}");
+    }
+
+    /// Every leaf of a configuration, with the path that sets it.
+    fn leaves(value: &Value, path: &str, into: &mut Vec<(String, Value)>) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    leaves(value, &path, into);
+                }
+            }
+            leaf => into.push((path.to_owned(), leaf.clone())),
+        }
+    }
+
+    #[test]
+    fn every_key_can_be_set_alone() {
+        let mut all = Vec::new();
+        leaves(&serde_json::to_value(Config::default()).unwrap(), "", &mut all);
+        assert!(60 < all.len());
+        for (path, value) in all {
+            let mut parameters = Map::new();
+            assign(&mut parameters, &format!("{path}={value}")).unwrap();
+            assert_eq!(from_parameters(Value::Object(parameters)).unwrap(), Config::default(), "{path}");
+        }
+    }
+
+    #[test]
+    fn assignments_nest() {
+        let mut parameters = Map::new();
+        assign(&mut parameters, "learner.hs_ppo.gamma=0.5").unwrap();
+        assign(&mut parameters, "hidden:=[32]").unwrap();
+        let config = from_parameters(Value::Object(parameters)).unwrap();
+        assert_eq!((config.learner.hs_ppo.gamma, config.hidden), (0.5, vec![32]));
+        assert!(assign(&mut Map::new(), "gamma").is_err());
+    }
 }

@@ -4,10 +4,10 @@ mod load;
 mod seed;
 mod validate;
 
-pub use load::{from_parameters, from_yaml, to_yaml};
+pub use load::{assign, from_parameters, from_yaml, parameters_of, to_yaml};
 pub use seed::{Purpose, Seed};
 
-use crate::contract::{ActionMeaning, Architecture, Contract, Network, Options, Told};
+use crate::contract::{self, ActionMeaning, Architecture, Contract, Network, Told};
 use crate::robot::Robot;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,16 @@ pub enum Algo {
     Ppo,
 }
 
+impl Algo {
+    /// As it is written in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HsPpo => "hs_ppo",
+            Self::Ppo => "ppo",
+        }
+    }
+}
+
 /// What an action means; `scale` is in the unit of `meaning`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -61,6 +71,18 @@ pub struct Action {
     pub meaning: Meaning,
     /// Largest joint step or speed, at action 1.
     pub scale: f64,
+}
+
+/// The option process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// K.
+    pub count: usize,
+    /// d_min: control ticks before an option may end.
+    pub min_steps: u32,
+    /// d_max: control ticks after which it must end.
+    pub max_steps: u32,
 }
 
 /// See [`ActionMeaning`].
@@ -183,7 +205,7 @@ pub struct HsPpo {
     pub deliberation_cost: f64,
     /// Global gradient norm.
     pub max_grad_norm: f64,
-    /// The update stops when KL(behaviour || new) of the actions is over this; 0: never.
+    /// The update stops when KL(policy at its start || new) of the actions is over this; 0: never.
     pub desired_kl: f64,
     /// The update stops when KL of the option transition is over this; 0: never.
     pub desired_option_kl: f64,
@@ -227,13 +249,19 @@ impl Default for Config {
             robot: Robot::Panda,
             action: Action::default(),
             control_rate_hz: 20.0,
-            options: Options { count: 4, min_steps: 2, max_steps: 50 },
+            options: Options::default(),
             hidden: vec![128, 128],
             sim: Sim::default(),
             rollout: Rollout::default(),
             learner: Learner::default(),
             train: Train::default(),
         }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { count: 4, min_steps: 2, max_steps: 50 }
     }
 }
 
@@ -334,7 +362,11 @@ impl Config {
                 Meaning::JointVelocity => ActionMeaning::JointVelocity { scale_rad_per_sec: self.action.scale },
             },
             control_period_secs: 1.0 / self.control_rate_hz,
-            options: if self.algo == Algo::Ppo { Options { count: 1, ..self.options } } else { self.options },
+            options: contract::Options {
+                count: if self.algo == Algo::Ppo { 1 } else { self.options.count },
+                min_steps: self.options.min_steps,
+                max_steps: self.options.max_steps,
+            },
             network: Network { architecture: Architecture::OnPolicy, hidden: self.hidden.clone() },
             told: self.sim.told.clone(),
         })

@@ -57,10 +57,10 @@ pub struct Layout {
 impl Layout {
     /// The layout of a contract's networks.
     ///
-    /// On-policy: `actor.<i>.{weight,bias}` (tanh trunk), `option.<k>.mean.{weight,bias}` `[A, H]`/`[A]` and
-    /// `option.<k>.log_std` `[A]` for each option, `termination.{weight,bias}` `[K, H]`/`[K]`,
-    /// `over_options.{weight,bias}` `[K, H]`/`[K]`, then `critic.<i>.{weight,bias}` (tanh trunk of its own) and
-    /// `critic.value.{weight,bias}` `[K, H]`/`[K]`.
+    /// On-policy: `actor.<i>.{weight,bias}` (tanh trunk); then the actor's heads, all weights `[.., H]` and after them
+    /// all biases, so that they are one matrix: `option.<k>.mean` (A rows) for each option, `termination` (K),
+    /// `over_options` (K); `option.<k>.log_std` (A) for each option; `critic.<i>.{weight,bias}` (tanh trunk of its own)
+    /// and `critic.value.{weight,bias}` `[K, H]`/`[K]`.
     pub fn new(contract: &Contract) -> Self {
         let Architecture::OnPolicy = contract.network.architecture;
         let (obs, action, options) = (contract.obs_size(), contract.action_size(), contract.options.count);
@@ -68,12 +68,19 @@ impl Layout {
         let features = hidden.last().copied().unwrap_or(obs);
         let mut layout = Self { segments: Vec::new() };
         layout.trunk("actor", obs, hidden, Group::Trunk);
+        let mut heads: Vec<(String, usize, Group)> =
+            (0..options).map(|k| (format!("option.{k}.mean"), action, Group::Option(k))).collect();
+        heads.push(("termination".into(), options, Group::Termination));
+        heads.push(("over_options".into(), options, Group::OverOptions));
+        for (name, outputs, group) in &heads {
+            layout.push(format!("{name}.weight"), vec![*outputs, features], *group);
+        }
+        for (name, outputs, group) in &heads {
+            layout.push(format!("{name}.bias"), vec![*outputs], *group);
+        }
         for option in 0..options {
-            layout.linear(&format!("option.{option}.mean"), features, action, Group::Option(option));
             layout.push(format!("option.{option}.log_std"), vec![action], Group::Option(option));
         }
-        layout.linear("termination", features, options, Group::Termination);
-        layout.linear("over_options", features, options, Group::OverOptions);
         layout.trunk("critic", obs, hidden, Group::Critic);
         layout.linear("critic.value", features, options, Group::Critic);
         layout

@@ -145,9 +145,34 @@ impl Contract {
         serde_json::to_string(self).expect("a contract serialises")
     }
 
-    /// Reads what [`Self::to_json`] wrote; unknown fields are refused.
+    /// Reads what [`Self::to_json`] wrote; sizes that no policy has are refused.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|error| Error::invalid(format!("this is no contract: {error}")))
+        let contract: Self =
+            serde_json::from_str(json).map_err(|error| Error::invalid(format!("this is no contract: {error}")))?;
+        contract.bounded()?;
+        Ok(contract)
+    }
+
+    /// Refuses sizes before anything is allocated by them.
+    fn bounded(&self) -> Result<()> {
+        const WIDEST: usize = 1 << 16;
+        let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
+        for (what, found, most) in [
+            ("joints", self.joints.len(), 64),
+            ("observation fields", self.observation.len(), 256),
+            ("floats in its widest field", widest(&mut self.observation.iter().map(|field| field.len)), WIDEST),
+            ("options", self.options.count, 254),
+            ("hidden layers", self.network.hidden.len(), 16),
+            ("units in its widest layer", widest(&mut self.network.hidden.iter().copied()), WIDEST),
+        ] {
+            if found > most {
+                return Err(Error::invalid(format!("this contract has {found} {what}; at most {most} are right")));
+            }
+        }
+        if self.options.count == 0 {
+            return Err(Error::invalid("this contract has 0 options; a flat policy has 1"));
+        }
+        Ok(())
     }
 
     /// Refuses a contract that differs in the compared part, with a line for each difference that names both values.

@@ -131,6 +131,16 @@ impl Fragment {
         &self.observations[t * self.obs_size..(t + 1) * self.obs_size]
     }
 
+    /// The observation that the first step answered.
+    pub(super) fn first_row(&self) -> &[f32] {
+        self.observation(0)
+    }
+
+    /// Where the fragment ends.
+    pub(super) fn last_row(&self) -> &[f32] {
+        self.observation(self.steps.len())
+    }
+
     /// Where step `t` led: the true last observation if the episode ended there, else the next one.
     pub fn next_observation(&self, t: usize) -> &[f32] {
         match self.finals.iter().find(|last| last.step == t) {

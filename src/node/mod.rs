@@ -1,1 +1,49 @@
-//! node
+//! The actors as synchronous state machines, with thin async shells `run(config, inputs, outputs, shutdown)` over
+//! channels. Nothing here names r2r or a topic: the same machines run over ROS, in the serial loop and in tests.
+
+#[cfg(feature = "torch")]
+pub mod learner;
+#[cfg(feature = "torch")]
+pub mod rollout;
+#[cfg(feature = "sim")]
+pub mod simulator;
+#[cfg(feature = "torch")]
+pub mod trainer;
+
+use tokio::sync::watch;
+
+/// Where an actor puts what it makes: a publisher, a queue, a test.
+pub type Output<T> = Box<dyn FnMut(&T) + Send>;
+
+/// Tells an actor to stop.
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Receiver<bool>);
+
+/// The other end: stops every actor that holds a [`Shutdown`] of it.
+#[derive(Clone, Debug)]
+pub struct Stopper(watch::Sender<bool>);
+
+impl Shutdown {
+    /// A pair.
+    pub fn new() -> (Stopper, Self) {
+        let (sender, receiver) = watch::channel(false);
+        (Stopper(sender), Self(receiver))
+    }
+
+    /// Returns once told to stop, or once nobody could tell any more.
+    pub async fn wait(&mut self) {
+        let _gone = self.0.wait_for(|&stop| stop).await;
+    }
+
+    /// Whether told to stop.
+    pub fn requested(&self) -> bool {
+        *self.0.borrow()
+    }
+}
+
+impl Stopper {
+    /// Tells everyone to stop.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}

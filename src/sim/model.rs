@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::robot::{ARM_DOF, Robot};
 use mujoco_rs::logging::set_log_handler;
 use mujoco_rs::prelude::{MjData, MjModel};
-use mujoco_rs::wrappers::mj_logging::MjLogMessage;
+use mujoco_rs::wrappers::mj_logging::{MjLogMessage, MjtLogLevel};
 use rand::RngExt as _;
 use std::sync::Once;
 
@@ -65,7 +65,12 @@ pub(super) fn vary(nominal: &MjModel, told: &Told, seed: Seed) -> Result<MjModel
 #[expect(unsafe_code, reason = "a global of MuJoCo's: set once, before the first model is loaded")]
 fn log_to_tracing() {
     static ONCE: Once = Once::new();
-    let handler = |message: &MjLogMessage| tracing::warn!(target: "mujoco", "{}", message.subject());
+    let handler = |message: &MjLogMessage| match message.level() {
+        MjtLogLevel::mjLOG_WARNING | MjtLogLevel::mjLOG_ERROR => {
+            tracing::warn!(target: "mujoco", "{}", message.subject());
+        }
+        _ => tracing::debug!(target: "mujoco", "{}", message.subject()),
+    };
     // SAFETY: every use of MuJoCo in this crate begins with `load`, which waits here until the handler is set.
     ONCE.call_once(|| unsafe { set_log_handler(handler) });
 }

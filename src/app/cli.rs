@@ -1,0 +1,212 @@
+//! The command line: what can be asked, and how its options become a configuration.
+
+use crate::config::{self, Config, UpdateMode};
+use crate::error::{Error, Result};
+use clap::{Args, Parser, Subcommand};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// Options for a Franka arm: trained asynchronously over ROS 2, carried from simulation to hardware.
+#[derive(Debug, Parser)]
+#[command(name = "handoff", version, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train, show progress, evaluate. Starts simulators, rollouts and the learner as ROS 2 nodes.
+    Train(Train),
+    /// Evaluate the policy of a run.
+    Eval(Eval),
+    /// Draw the learning curve of one or more runs (SVG).
+    Curve(Curve),
+    /// Node: the embedded MuJoCo arm, in lockstep with one rollout.
+    Sim(Node),
+    /// Node: acts and records.
+    Rollout(Node),
+    /// Node: learns and publishes weights.
+    Learner(Node),
+}
+
+/// `handoff train`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Train {
+    /// ROS parameter file (`/**: ros__parameters: ...`); the options below override it.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Set any parameter, e.g. `--set learner.hs_ppo.gamma=0.9`; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// What to learn.
+    #[arg(long)]
+    pub task: Option<String>,
+    /// How to learn: `hs_ppo` (options) or `ppo` (flat).
+    #[arg(long)]
+    pub algo: Option<String>,
+    /// Number of options, K.
+    #[arg(long, value_name = "K")]
+    pub options: Option<usize>,
+    /// Environments, over all rollouts.
+    #[arg(long, value_name = "N")]
+    pub envs: Option<usize>,
+    /// Rollout nodes, each with its own simulator.
+    #[arg(long, value_name = "N")]
+    pub rollouts: Option<usize>,
+    /// Seed of every random draw.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Time to train, counted from the first environment step; 0: no limit [default: 6].
+    #[arg(long)]
+    pub minutes: Option<f64>,
+    /// Environment steps to train; without `--minutes` there is then no time limit.
+    #[arg(long, value_name = "N")]
+    pub env_steps: Option<u64>,
+    /// `sync` (one version an update, waits) or `async` (no waiting, lag corrected).
+    #[arg(long, value_name = "MODE")]
+    pub update_mode: Option<String>,
+    /// The run folder to make [default: runs/<task>__<algo>__<seed>__<time>].
+    #[arg(long, value_name = "FOLDER")]
+    pub run: Option<PathBuf>,
+    /// The same state machines in one loop: no ROS, deterministic.
+    #[arg(long)]
+    pub serial: bool,
+}
+
+/// `handoff eval`.
+#[derive(Args, Clone, Debug)]
+pub struct Eval {
+    /// The run folder, or one of its checkpoints.
+    pub run: PathBuf,
+    /// Episodes.
+    #[arg(long, default_value_t = 300)]
+    pub episodes: usize,
+    /// Seed of starts, goals, options and terminations.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Sample the actions, too (otherwise they are the mean).
+    #[arg(long)]
+    pub stochastic: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// The checkpoint with the best training score instead of the newest.
+    #[arg(long)]
+    pub best: bool,
+}
+
+/// `handoff curve`.
+#[derive(Args, Clone, Debug)]
+pub struct Curve {
+    /// Run folders.
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// The picture to write.
+    #[arg(long, short, default_value = "curve.svg")]
+    pub out: PathBuf,
+}
+
+/// A node; what follows `--ros-args` goes to ROS.
+#[derive(Args, Clone, Debug)]
+pub struct Node {
+    /// Stop when standard input closes: for a parent that starts nodes.
+    #[arg(long, hide = true)]
+    pub until_stdin_closes: bool,
+}
+
+impl Train {
+    /// The configuration: defaults, then the file, then the options, then `--set`.
+    pub fn resolve(&self) -> Result<Config> {
+        let mut parameters = match &self.config {
+            None => Map::new(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+                config::parameters_of(&text).map_err(|error| Error::invalid(format!("{}: {error}", path.display())))?
+            }
+        };
+        for (key, value) in self.overrides() {
+            config::assign(&mut parameters, &format!("{key}={value}"))?;
+        }
+        for assignment in &self.assignments {
+            config::assign(&mut parameters, assignment)?;
+        }
+        config::from_parameters(Value::Object(parameters))
+    }
+
+    fn overrides(&self) -> Vec<(&'static str, Value)> {
+        let minutes = match (self.minutes, self.env_steps) {
+            (None, Some(_)) => Some(0.0),
+            (minutes, _) => minutes,
+        };
+        [
+            ("task", self.task.as_ref().map(|value| json!(value))),
+            ("algo", self.algo.as_ref().map(|value| json!(value))),
+            ("options.count", self.options.map(|value| json!(value))),
+            ("train.envs", self.envs.map(|value| json!(value))),
+            ("train.rollouts", self.rollouts.map(|value| json!(value))),
+            ("seed", self.seed.map(|value| json!(value))),
+            ("train.minutes", minutes.map(|value| json!(value))),
+            ("train.env_steps", self.env_steps.map(|value| json!(value))),
+            ("learner.update_mode", self.update_mode.as_ref().map(|value| json!(value))),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
+    }
+}
+
+/// Words for the first line of a training.
+pub fn describe(config: &Config) -> String {
+    let mode = match config.learner.update_mode {
+        UpdateMode::Sync => "sync",
+        UpdateMode::Async => "async",
+    };
+    let budget = match (config.train.minutes, config.train.env_steps) {
+        (0.0, 0) => "until stopped".to_owned(),
+        (0.0, steps) => format!("{steps} steps"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, steps) => format!("{minutes} min or {steps} steps"),
+    };
+    format!(
+        "{} · {} options · {} environments in {} rollouts · {mode} · seed {} · {budget}",
+        config.task, config.options.count, config.train.envs, config.train.rollouts, config.seed
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_override_the_file_and_set_overrides_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        std::fs::write(&file, "/**: {ros__parameters: {seed: 5, options: {count: 3}, task: reach}}").unwrap();
+        let train = Train {
+            config: Some(file),
+            seed: Some(7),
+            env_steps: Some(1000),
+            assignments: vec!["learner.hs_ppo.gamma=0.5".into()],
+            ..Train::default()
+        };
+        let config = train.resolve().unwrap();
+        assert_eq!((config.seed, config.options.count, config.train.minutes), (7, 3, 0.0));
+        assert_eq!(config.learner.hs_ppo.gamma, 0.5);
+    }
+
+    #[test]
+    fn a_wrong_option_is_refused_with_its_key() {
+        let train = Train { algo: Some("dqn".into()), ..Train::default() };
+        let sentence = train.resolve().unwrap_err().to_string();
+        assert!(sentence.contains("algo") && sentence.contains("dqn") && sentence.contains("hs_ppo"), "{sentence}");
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,64 @@
+//! `handoff eval` and `handoff curve`.
+
+use super::cli;
+use super::evaluate::{self, Play};
+use crate::config::{Config, Sim};
+use crate::error::{Error, Result};
+use crate::policy::Sampling;
+use crate::report::{Curve, Evaluation, draw};
+use crate::run::{self, RunDir, Which};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Evaluates the policy of a run and prints the outcome.
+pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
+    let which = if arguments.best { Which::Best } else { Which::Newest };
+    let sampling = if arguments.stochastic { Sampling::Stochastic } else { Sampling::MeanAction };
+    let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling)?;
+    if arguments.json {
+        let json = serde_json::to_string(&evaluation)
+            .map_err(|error| Error::invalid(format!("the evaluation cannot be written as JSON: {error}")))?;
+        print(&json)
+    } else {
+        print(&evaluation.table(rate))
+    }
+}
+
+/// The end of a training: evaluation table and the path of the run.
+pub(super) fn report(folder: &Path, config: &Config) -> Result<()> {
+    if RunDir::open(folder)?.checkpoint(Which::Newest)?.is_none() {
+        return Err(Error::invalid(format!("{} has no checkpoint to evaluate", folder.display())));
+    }
+    let episodes = config.train.eval_episodes;
+    let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction)?;
+    print(&format!("{}\n{}", evaluation.table(rate), folder.display()))
+}
+
+/// Draws learning curves.
+pub(super) fn curve(arguments: &cli::Curve) -> Result<()> {
+    let curves = arguments.runs.iter().map(|run| Curve::read(run)).collect::<Result<Vec<_>>>()?;
+    draw(&curves, &arguments.out)?;
+    print(&arguments.out.display().to_string())
+}
+
+fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampling) -> Result<(Evaluation, f64)> {
+    if episodes == 0 {
+        return Err(Error::invalid("--episodes 0 evaluates nothing: give at least 1"));
+    }
+    crate::policy::set_threads(1);
+    let snapshot = Arc::new(run::load_snapshot(&RunDir::resolve(path, which)?, None)?);
+    let sim = Sim { told: snapshot.contract.told.clone(), ..Sim::default() };
+    let Play { episodes, runs, termination_prob } = evaluate::play(&snapshot, &sim, episodes, seed, how)?;
+    let finished = |runs: &Vec<evaluate::OptionRun>| -> Vec<u32> {
+        runs.iter().filter(|run| !run.censored).map(|run| run.steps).collect()
+    };
+    let durations: Vec<Vec<u32>> = runs.iter().map(finished).collect();
+    let evaluation = Evaluation::new(&episodes, &durations, &termination_prob)?;
+    Ok((evaluation, 1.0 / snapshot.contract.control_period_secs))
+}
+
+/// Results go to standard output, and nothing else does.
+fn print(text: &str) -> Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}").map_err(Error::io("standard output"))
+}

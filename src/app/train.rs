@@ -1,0 +1,166 @@
+//! `handoff train`: starts the graph as processes, shows progress, evaluates at the end.
+
+use super::supervise::{Event, Graph, Node};
+use super::watch::Watch;
+use super::{cli, commands, serial};
+use crate::config::{self, Config};
+use crate::error::{Error, Result};
+use crate::node::Shutdown;
+use crate::run::RunDir;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use uuid::Uuid;
+
+/// How often children and metrics are looked at.
+const BEAT: Duration = Duration::from_millis(200);
+/// Domains that are safe on Linux.
+const DOMAINS: u32 = 101;
+
+/// Trains as told, then evaluates.
+pub(super) fn train(arguments: &cli::Train) -> Result<()> {
+    crate::report::logs::start("train", None, None)?;
+    let mut config = arguments.resolve()?;
+    config.contract()?;
+    config.learner.run = Uuid::new_v4().to_string();
+    config.rollout.run.clone_from(&config.learner.run);
+    config.learner.min_rollouts = config.train.rollouts;
+    let folder = make_folder(arguments, &mut config)?;
+    if arguments.serial {
+        say(&format!("{} · serial · {}", cli::describe(&config), folder.path().display()));
+        serial::train(&config)?;
+    } else {
+        let domain = domain()?;
+        say(&format!("{} · ROS domain {} · {}", cli::describe(&config), domain.number, folder.path().display()));
+        runtime()?.block_on(supervise(&config, &folder, &domain))?;
+    }
+    commands::report(folder.path(), &config)
+}
+
+async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<()> {
+    let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
+    let mut graph = Graph::new(program, domain.environment(), folder.logs());
+    let mut watch = Watch::new(folder.path(), config.options.count, "starting");
+    let (stopper, mut shutdown) = Shutdown::new();
+    let signals = super::stop::when_signalled(stopper);
+    let watched = async {
+        for node in nodes(config, folder.path()) {
+            graph.start(node)?;
+        }
+        loop {
+            match graph.watch()? {
+                Event::Finished => return Ok(()),
+                Event::Restarted(sentence) => tracing::warn!("{sentence}"),
+                Event::Quiet => {}
+            }
+            watch.show()?;
+            tokio::time::sleep(BEAT).await;
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = watched => outcome,
+        () = shutdown.wait() => Ok(()),
+        never = signals => never,
+    };
+    graph.stop().await;
+    watch.finish();
+    outcome
+}
+
+/// The learner first: it is stopped first, too, and saves.
+fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
+    let file = folder.join("config.yaml").display().to_string();
+    let rollouts = config.train.rollouts;
+    let mut nodes = vec![node("learner", "learner", "/", file.clone(), |_| Vec::new())];
+    for index in 0..rollouts {
+        let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
+        let namespace = format!("/r{index}");
+        let parameters = move |restarts: u64| {
+            vec![
+                format!("rollout.id:=r{index}"),
+                format!("rollout.index:={index}"),
+                format!("rollout.restarts:={restarts}"),
+                format!("rollout.num_envs:={envs}"),
+            ]
+        };
+        nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters));
+        nodes.push(node(&format!("rollout{index}"), "rollout", &namespace, file.clone(), parameters));
+    }
+    nodes
+}
+
+fn node(
+    name: &str,
+    kind: &'static str,
+    namespace: &str,
+    file: String,
+    parameters: impl Fn(u64) -> Vec<String> + 'static,
+) -> Node {
+    let namespace = namespace.to_owned();
+    let arguments = move |restarts| {
+        let mut arguments: Vec<String> = [kind, "--until-stdin-closes", "--ros-args", "--params-file", &file]
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        arguments.extend(["-r".into(), format!("__ns:={namespace}")]);
+        for parameter in parameters(restarts) {
+            arguments.extend(["-p".into(), parameter]);
+        }
+        arguments
+    };
+    Node { name: name.into(), arguments: Box::new(arguments), ends_training: kind == "learner" }
+}
+
+/// A training of ours meets nobody: a domain of its own on this machine alone, unless told otherwise.
+struct Domain {
+    number: String,
+    told: bool,
+}
+
+impl Domain {
+    fn environment(&self) -> Vec<(String, String)> {
+        let unset = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
+        let defaults = [("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"), ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")];
+        let defaults = defaults.into_iter().filter(unset).filter(|(name, _)| !self.told || name.starts_with("FAST"));
+        let own = (!self.told).then(|| ("ROS_DOMAIN_ID".to_owned(), self.number.clone()));
+        defaults.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(own).collect()
+    }
+}
+
+/// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
+fn domain() -> Result<Domain> {
+    if let Ok(number) = std::env::var("ROS_DOMAIN_ID") {
+        return Ok(Domain { number, told: true });
+    }
+    let first = Uuid::new_v4().as_u128() as u32 % DOMAINS;
+    (0..DOMAINS)
+        .map(|step| 1 + (first + step) % DOMAINS)
+        .find(|domain| UdpSocket::bind(("0.0.0.0", (7400 + 250 * domain) as u16)).is_ok())
+        .map(|domain| Domain { number: domain.to_string(), told: false })
+        .ok_or_else(|| Error::invalid("all ROS domains from 1 to 101 are in use here; set ROS_DOMAIN_ID"))
+}
+
+fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result<RunDir> {
+    let path = match &arguments.run {
+        Some(path) => path.clone(),
+        None => {
+            let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let name = format!("{}__{}__{}__{secs}", config.task, config.algo.name(), config.seed);
+            Path::new("runs").join(name)
+        }
+    };
+    let path = std::path::absolute(&path).map_err(Error::io(&path))?;
+    config.learner.run_dir = path.display().to_string();
+    RunDir::create_at(&path, &config::to_yaml(config)?)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::invalid(format!("the runtime does not start: {error}")))
+}
+
+fn say(line: &str) {
+    tracing::info!("{line}");
+}

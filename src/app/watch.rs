@@ -1,0 +1,83 @@
+//! Follows a training by its metrics: what the progress line shows.
+
+use crate::error::Result;
+use crate::report::{self, Progress, Row, Status, names, stats::Rate};
+use std::io::{IsTerminal as _, Stderr};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Reads the metrics of a run as they grow and shows them in one line.
+pub(super) struct Watch {
+    folder: PathBuf,
+    options: usize,
+    start: Instant,
+    rate: Rate,
+    steps_per_sec: f64,
+    length: u64,
+    newest: Option<Row>,
+    progress: Progress<Stderr>,
+    /// Said behind the line until the first update.
+    note: String,
+}
+
+impl Watch {
+    /// Of a run folder and K options.
+    pub(super) fn new(folder: &Path, options: usize, note: &str) -> Self {
+        let err = std::io::stderr();
+        let terminal = err.is_terminal();
+        Self {
+            folder: folder.to_owned(),
+            options,
+            start: Instant::now(),
+            rate: Rate::new(10.0),
+            steps_per_sec: 0.0,
+            length: 0,
+            newest: None,
+            progress: Progress::new(err, terminal),
+            note: note.into(),
+        }
+    }
+
+    /// Shows the line, if it is time to.
+    pub(super) fn show(&mut self) -> Result<()> {
+        let path = self.folder.join("metrics.jsonl");
+        let length = std::fs::metadata(&path).map_or(0, |file| file.len());
+        let now = self.start.elapsed().as_secs_f64();
+        if self.length < length {
+            self.length = length;
+            self.newest = report::read(&self.folder)?.pop().or(self.newest.take());
+            if let Some(row) = &self.newest {
+                self.steps_per_sec = self.rate.update(now, row.clock.env_steps);
+            }
+        }
+        let status = self.status();
+        let _closed = self.progress.update(now, &status);
+        Ok(())
+    }
+
+    /// Shows the last line.
+    pub(super) fn finish(self) {
+        let (now, status) = (self.start.elapsed().as_secs_f64(), self.status());
+        let _closed = self.progress.finish(now, &status);
+    }
+
+    fn status(&self) -> Status {
+        let value = |name: &str| self.newest.as_ref().and_then(|row| row.values.get(name).copied());
+        let clock = self.newest.as_ref().map(|row| row.clock);
+        let shares = (0..self.options).filter_map(|option| value(&format!("options/{option}/share"))).collect();
+        let losses = [("policy", "losses/policy_loss"), ("value", "losses/value_loss")];
+        Status {
+            wall_secs: clock.map_or(0.0, |clock| clock.wall_secs),
+            steps_per_sec: self.steps_per_sec,
+            env_steps: clock.map_or(0, |clock| clock.env_steps),
+            updates: clock.map_or(0, |clock| clock.updates),
+            success: value(names::SUCCESS),
+            success_strict: value(names::SUCCESS_STRICT),
+            episode_return: value(names::RETURN),
+            option_shares: shares,
+            lag: value("lag/max").filter(|&lag| 0.0 < lag).map(|lag| lag as u64),
+            losses: losses.iter().filter_map(|(short, name)| Some(((*short).to_owned(), value(name)?))).collect(),
+            note: if self.newest.is_none() { self.note.clone() } else { String::new() },
+        }
+    }
+}

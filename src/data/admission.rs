@@ -1,0 +1,258 @@
+//! The learner's side of all streams: one verdict for each batch, acknowledged until the rollout knows it.
+
+use super::check::{check, header};
+use super::ledger::{Entry, Ledger};
+use super::{Ack, Batch, Refusal, Refused, StreamId};
+use crate::contract::{Contract, Hash};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Acks repeat at 5 Hz ...
+const ACK_PERIOD: Duration = Duration::from_millis(200);
+/// ... to streams that were heard within this time.
+const ACK_FOR: Duration = Duration::from_secs(10);
+
+/// Which batches are in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// Synchronous: of this life, and of this phase. 0 accepts none.
+    Phase(u64),
+    /// Asynchronous, on-policy: of this life.
+    Life,
+    /// Replay: of any life of the run.
+    Run,
+}
+
+/// What becomes of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// To be moved into an update or replay; tell [`Admission::consumed`] when it is.
+    Admitted(Batch),
+    /// Never to be learned from; counted, acknowledged, and out of the way.
+    Refused(Refusal),
+    /// It has its verdict already.
+    Duplicate,
+    /// Neither admitted nor acknowledged, with the reason in a sentence: another run, a greater life of this one
+    /// (see [`Admission::require_newest`]), or too far ahead of its stream.
+    Ignored(String),
+}
+
+/// Transitions of all streams, all lives in the table included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionTotals {
+    /// Admitted.
+    pub admitted: u64,
+    /// Recorded, and never to come.
+    pub lost: u64,
+    /// Refused, by reason.
+    pub refused: Refused,
+    /// Batches that came again.
+    pub duplicates: u64,
+    /// Batches ignored.
+    pub ignored: u64,
+}
+
+/// The streams as a checkpoint keeps them (P10).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    streams: Vec<(StreamId, Ledger)>,
+}
+
+struct Stream {
+    ledger: Ledger,
+    heard: Option<Duration>,
+    acked: Option<Duration>,
+    dirty: bool,
+}
+
+/// The learner's side (P1, P3, P4, P5, P10).
+pub struct Admission {
+    run: Uuid,
+    life: u32,
+    contract: Arc<Contract>,
+    contract_hash: Hash,
+    streams: BTreeMap<StreamId, Stream>,
+    duplicates: u64,
+    ignored: u64,
+}
+
+impl Admission {
+    /// A learner that knows no stream. `life` counts from 1; above 1 the run is resumed.
+    pub fn new(run: Uuid, life: u32, contract: Arc<Contract>) -> Self {
+        Self::restore(Table::default(), run, life, contract)
+    }
+
+    /// A learner that takes up where a checkpoint's table stops.
+    pub fn restore(table: Table, run: Uuid, life: u32, contract: Arc<Contract>) -> Self {
+        let known = |ledger: Ledger| Stream { ledger: ledger.restored(), heard: None, acked: None, dirty: false };
+        let streams = table.streams.into_iter().map(|(stream, ledger)| (stream, known(ledger))).collect();
+        let contract_hash = contract.hash();
+        Self { run, life, contract, contract_hash, streams, duplicates: 0, ignored: 0 }
+    }
+
+    /// The table for a checkpoint that holds what was consumed up to now.
+    pub fn table(&self) -> Table {
+        let settled = |(stream, state): (&StreamId, &Stream)| (stream.clone(), state.ledger.settled());
+        Table { streams: self.streams.iter().map(settled).collect() }
+    }
+
+    /// The checkpoint with this table is safe on disk.
+    pub fn durable(&mut self, table: &Table) {
+        for (stream, ledger) in &table.streams {
+            if let Some(state) = self.streams.get_mut(stream) {
+                state.ledger.durable = state.ledger.durable.max(ledger.consumed);
+                state.dirty = true;
+            }
+        }
+    }
+
+    /// Refuses to live on beside a younger learner of the same run, heard in any message with a run and a life.
+    pub fn require_newest(&self, run: Uuid, life: u32) -> Result<()> {
+        if run == self.run && self.life < life {
+            return Err(Error::invalid(format!(
+                "run {run} has a learner of life {life}; this one is life {} and stops",
+                self.life
+            )));
+        }
+        Ok(())
+    }
+
+    /// Gives a batch its verdict. `accept` says what is in time, see [`super::Coordinator::accept`].
+    pub fn receive(&mut self, batch: Batch, now: Duration, accept: Accept) -> Verdict {
+        if let Some(sentence) = self.foreign(&batch) {
+            self.ignored += 1;
+            return Verdict::Ignored(sentence);
+        }
+        let trusted = header(&batch).is_ok();
+        let base = if trusted { batch.base } else { 0 };
+        let state = self.streams.entry(batch.stream.clone()).or_insert_with(|| Stream {
+            ledger: Ledger::new(base, 1 < self.life),
+            heard: None,
+            acked: None,
+            dirty: false,
+        });
+        state.heard = Some(now);
+        state.ledger.raise_floor(base);
+        if state.ledger.known(batch.seq) {
+            self.duplicates += 1;
+            state.dirty = true;
+            return Verdict::Duplicate;
+        }
+        if !state.ledger.in_reach(batch.seq) {
+            self.ignored += 1;
+            return Verdict::Ignored(format!("batch {} of {} is too far ahead", batch.seq, batch.stream));
+        }
+        state.dirty = true;
+        let steps = batch.steps();
+        let verdict =
+            in_time(&batch, self.life, accept).and_then(|()| check(&batch, &self.contract, &self.contract_hash));
+        let malformed = matches!(verdict, Err(Refusal::Malformed(_)));
+        let first_step = (trusted && !malformed).then_some(batch.first_step);
+        state.ledger.enter(batch.seq, Entry { first_step, steps, pending: verdict.is_ok() });
+        match verdict {
+            Ok(()) => {
+                state.ledger.admitted += steps;
+                Verdict::Admitted(batch)
+            }
+            Err(refusal) => {
+                let refused = &mut state.ledger.refused;
+                let count = match &refusal {
+                    Refusal::Malformed(_) => &mut refused.malformed,
+                    Refusal::NonFinite(_) => &mut refused.nonfinite,
+                    Refusal::Stale(_) => &mut refused.stale,
+                    Refusal::Contract(_) => &mut refused.contract,
+                };
+                *count += steps;
+                Verdict::Refused(refusal)
+            }
+        }
+    }
+
+    fn foreign(&self, batch: &Batch) -> Option<String> {
+        if batch.run != self.run {
+            return Some(format!("{} sends to run {}; this is run {}", batch.stream, batch.run, self.run));
+        }
+        self.require_newest(batch.run, batch.life).err().map(|error| error.to_string())
+    }
+
+    /// An admitted batch was moved into the update being gathered, or into replay.
+    pub fn consumed(&mut self, stream: &StreamId, seq: u64) {
+        if let Some(state) = self.streams.get_mut(stream) {
+            state.dirty |= state.ledger.consume(seq);
+        }
+    }
+
+    /// The stream lives (its status was heard): its acks go on.
+    pub fn heard(&mut self, stream: &StreamId, now: Duration) {
+        if let Some(state) = self.streams.get_mut(stream) {
+            state.heard = Some(now);
+        }
+    }
+
+    /// What the learner has of a stream; `None` if it never heard of it.
+    pub fn ack(&self, stream: &StreamId) -> Option<Ack> {
+        let state = self.streams.get(stream)?;
+        Some(state.ledger.ack(Ack {
+            run: self.run,
+            life: self.life,
+            stream: stream.clone(),
+            received: 0,
+            received_mask: 0,
+            consumed: 0,
+            durable: 0,
+            admitted: 0,
+            lost: 0,
+            refused: Refused::default(),
+        }))
+    }
+
+    /// The acks to send now: of each stream that something happened to since its last one, and at 5 Hz of each live one.
+    pub fn acks_due(&mut self, now: Duration) -> Vec<Ack> {
+        let mut due = Vec::new();
+        for (stream, state) in &mut self.streams {
+            let alive = state.heard.is_some_and(|heard| now.saturating_sub(heard) <= ACK_FOR);
+            let periodic = alive && state.acked.is_none_or(|acked| acked + ACK_PERIOD <= now);
+            if state.dirty || periodic {
+                state.dirty = false;
+                state.acked = Some(now);
+                due.push(stream.clone());
+            }
+        }
+        due.iter().filter_map(|stream| self.ack(stream)).collect()
+    }
+
+    /// All streams together.
+    pub fn totals(&self) -> AdmissionTotals {
+        let mut totals =
+            AdmissionTotals { duplicates: self.duplicates, ignored: self.ignored, ..AdmissionTotals::default() };
+        for Stream { ledger, .. } in self.streams.values() {
+            totals.admitted += ledger.admitted;
+            totals.lost += ledger.lost;
+            totals.refused.malformed += ledger.refused.malformed;
+            totals.refused.nonfinite += ledger.refused.nonfinite;
+            totals.refused.stale += ledger.refused.stale;
+            totals.refused.contract += ledger.refused.contract;
+        }
+        totals
+    }
+}
+
+fn in_time(batch: &Batch, life: u32, accept: Accept) -> Result<(), Refusal> {
+    let stale = |what: String| Err(Refusal::Stale(format!("batch {} of {} {what}", batch.seq, batch.stream)));
+    let of_this_life = batch.life == life;
+    match accept {
+        Accept::Run => Ok(()),
+        Accept::Life | Accept::Phase(_) if !of_this_life => {
+            stale(format!("is of life {}; the learner's is {life}", batch.life))
+        }
+        Accept::Phase(open) if open == 0 || batch.phase != open => {
+            stale(format!("is of phase {}; its stream's open phase is {open} (0: none)", batch.phase))
+        }
+        Accept::Life | Accept::Phase(_) => Ok(()),
+    }
+}

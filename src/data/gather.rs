@@ -1,0 +1,172 @@
+//! The store of the update being gathered.
+
+use super::pieces::{append, continues};
+use super::{Batch, Fragment, StreamId};
+use crate::config::UpdateMode;
+use std::collections::VecDeque;
+
+/// A row of an update, and who recorded it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathered {
+    /// Who recorded it.
+    pub stream: StreamId,
+    /// Successive steps of one environment.
+    pub fragment: Fragment,
+}
+
+/// Transitions that went through the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GatherCounters {
+    /// Moved into the store.
+    pub gathered: u64,
+    /// Handed to an update.
+    pub taken: u64,
+    /// Dropped because they were over the lag when an update began.
+    pub dropped_lag: u64,
+    /// Dropped with their stream, out of a phase.
+    pub dropped_out: u64,
+}
+
+/// The store of the update being gathered (P7). Synchronous: all of the open phase. Asynchronous: first in, first out,
+/// at most two updates; what does not fit waits outside, unconsumed, so that its stream's window slides later.
+pub struct Gather {
+    mode: UpdateMode,
+    batch_steps: u64,
+    max_lag: u64,
+    store: VecDeque<Gathered>,
+    stored: u64,
+    waiting: VecDeque<Batch>,
+    moved: Vec<(StreamId, u64)>,
+    counters: GatherCounters,
+}
+
+impl Gather {
+    /// An empty store. `batch_steps`: transitions of an asynchronous update. `max_lag` [versions]: older steps are
+    /// dropped when an asynchronous update begins; the synchronous mode allows none.
+    pub fn new(mode: UpdateMode, batch_steps: u64, max_lag: u64) -> Self {
+        Self {
+            mode,
+            batch_steps: batch_steps.max(1),
+            max_lag: if mode == UpdateMode::Sync { 0 } else { max_lag },
+            store: VecDeque::new(),
+            stored: 0,
+            waiting: VecDeque::new(),
+            moved: Vec::new(),
+            counters: GatherCounters::default(),
+        }
+    }
+
+    /// Takes an admitted batch. What [`Self::moved`] names afterwards is consumed.
+    pub fn put(&mut self, batch: Batch) {
+        self.waiting.push_back(batch);
+        self.refill();
+    }
+
+    /// Batches moved into the store since the last call, for [`super::Admission::consumed`].
+    /// Ask after [`Self::put`] and after [`Self::take`].
+    pub fn moved(&mut self) -> Vec<(StreamId, u64)> {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Forgets all of a stream (a member out of its phase). Returns the transitions dropped.
+    pub fn drop_stream(&mut self, stream: &StreamId) -> u64 {
+        let before = self.stored;
+        self.store.retain(|row| row.stream != *stream);
+        self.stored = steps(&self.store);
+        let dropped = before - self.stored;
+        self.counters.dropped_out += dropped;
+        self.refill();
+        dropped
+    }
+
+    /// The rows of one update under `version`, sorted by rollout, environment and time: their order of arrival changes
+    /// nothing. Synchronous: all; ask when the phase is complete. Asynchronous: the oldest `batch_steps` or a few more;
+    /// `None` until there are as many within the lag. Fragments with a step over the lag are dropped and counted.
+    pub fn take(&mut self, version: u64) -> Option<Vec<Gathered>> {
+        let oldest = version.saturating_sub(self.max_lag);
+        loop {
+            let before = self.stored;
+            self.store.retain(|row| row.fragment.steps.iter().all(|step| oldest <= step.version));
+            self.stored = steps(&self.store);
+            self.counters.dropped_lag += before - self.stored;
+            if self.refill() == 0 {
+                break;
+            }
+        }
+        let mut rows = Vec::new();
+        let mut taken = 0;
+        match self.mode {
+            UpdateMode::Sync => rows.extend(self.store.drain(..)),
+            UpdateMode::Async => {
+                if self.stored < self.batch_steps {
+                    return None;
+                }
+                while taken < self.batch_steps {
+                    let Some(row) = self.store.pop_front() else { break };
+                    taken += row.fragment.steps.len() as u64;
+                    rows.push(row);
+                }
+            }
+        }
+        self.counters.taken += steps(&rows);
+        self.stored = steps(&self.store);
+        self.refill();
+        rows.sort_by(|a, b| {
+            (&a.stream, a.fragment.env, a.fragment.first).cmp(&(&b.stream, b.fragment.env, b.fragment.first))
+        });
+        Some(rows)
+    }
+
+    /// Transitions in the store.
+    pub fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// Batches that wait for room in the store.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What went through the store.
+    pub fn counters(&self) -> GatherCounters {
+        self.counters
+    }
+
+    /// Moves waiting batches in while there is room. Returns how many.
+    fn refill(&mut self) -> usize {
+        let before = self.moved.len();
+        while self.waiting.front().is_some_and(|batch| self.has_room(batch.steps())) {
+            let Some(batch) = self.waiting.pop_front() else { break };
+            self.stored += batch.steps();
+            self.counters.gathered += batch.steps();
+            self.moved.push((batch.stream.clone(), batch.seq));
+            let stream = batch.stream;
+            self.store
+                .extend(batch.fragments.into_iter().map(|fragment| Gathered { stream: stream.clone(), fragment }));
+        }
+        self.moved.len() - before
+    }
+
+    fn has_room(&self, steps: u64) -> bool {
+        self.mode == UpdateMode::Sync || self.stored < self.batch_steps || self.stored + steps <= 2 * self.batch_steps
+    }
+}
+
+fn steps<'a>(rows: impl IntoIterator<Item = &'a Gathered>) -> u64 {
+    rows.into_iter().map(|row| row.fragment.steps.len() as u64).sum()
+}
+
+/// Joins neighbours that go on where the one before stops into one row: same stream and environment, no step missing,
+/// no hold between. Expects the order of [`Gather::take`].
+pub fn join(rows: Vec<Gathered>) -> Vec<Gathered> {
+    let mut joined: Vec<Gathered> = Vec::new();
+    for row in rows {
+        match joined.last_mut() {
+            Some(last) if last.stream == row.stream && continues(&last.fragment, &row.fragment) => {
+                append(&mut last.fragment, row.fragment);
+            }
+            _ => joined.push(row),
+        }
+    }
+    joined
+}

@@ -1,0 +1,50 @@
+//! What passes between a paced arm, people and the actors: plain numbers of the standard messages.
+
+/// Joints of an arm: its state, or a command to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointState {
+    /// Time of the measurement [s].
+    pub stamp_secs: f64,
+    /// Joints, in any order.
+    pub names: Vec<String>,
+    /// Positions [rad], fingers [m]; as many as names.
+    pub position: Vec<f64>,
+    /// Velocities [rad/s], fingers [m/s]; as many as names, or none.
+    pub velocity: Vec<f64>,
+}
+
+/// Where the tool shall go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GoalPose {
+    /// Time of the wish [s].
+    pub stamp_secs: f64,
+    /// Frame that the numbers are in.
+    pub frame: String,
+    /// x y z [m].
+    pub position: [f64; 3],
+    /// qw qx qy qz, of length 1.
+    pub orientation: [f64; 4],
+}
+
+/// The option process of one arm at one control tick.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionState {
+    /// Time of the state that was answered [s].
+    pub stamp_secs: f64,
+    /// Weights.
+    pub version: u64,
+    /// Environment.
+    pub env: u32,
+    /// Option in charge.
+    pub option: u8,
+    /// Control ticks that it has run, this one included.
+    pub duration: u32,
+    /// It took over at this tick.
+    pub switched: bool,
+    /// Termination probability of the option that was running on arrival.
+    pub termination_prob: f32,
+    /// K: policy over options.
+    pub option_probs: Vec<f32>,
+    /// K: critic.
+    pub option_values: Vec<f32>,
+}

@@ -1,0 +1,276 @@
+//! The learner of half-step PPO.
+
+use super::batch::{Anchor, Batch};
+use super::estimate::{Estimated, Scale, estimate, option_weights, past_returns};
+use super::gather::Gathered;
+use super::init;
+use super::loss::losses;
+use super::metrics::Metrics;
+use super::normaliser::Moments;
+use super::optimiser::{Adam, AdamState, Rates, clip_gradient};
+use super::watch::{self, Watched};
+use crate::config::{self, Purpose, Seed};
+use crate::contract::{Contract, Group, Normaliser, Snapshot};
+use crate::data::Fragment;
+use crate::error::{Error, Result};
+use crate::policy::{Network, Outputs, floats};
+use rand::seq::SliceRandom as _;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tch::Tensor;
+use uuid::Uuid;
+
+/// Everything that a checkpoint keeps of the learner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Flat, in the order of the contract's layout.
+    pub parameters: Vec<f32>,
+    /// The optimiser's.
+    pub adam: AdamState,
+    /// Statistics of the observation, D.
+    pub observations: Moments,
+    /// Statistics of the discounted return, 1.
+    pub returns: Moments,
+    /// Updates done; the order of minibatches hangs on it.
+    pub updates: u64,
+    /// Transitions learned from.
+    pub env_steps: u64,
+    /// Minibatches skipped because their loss or gradient was not finite.
+    pub skipped: u64,
+}
+
+/// Half-step PPO over the options of a contract. One thread of torch's is enough; the caller sets them.
+pub struct HsPpo {
+    contract: Arc<Contract>,
+    config: config::HsPpo,
+    seed: Seed,
+    network: Network,
+    parameters: Vec<f32>,
+    adam: Adam,
+    observations: Moments,
+    returns: Moments,
+    updates: u64,
+    env_steps: u64,
+    skipped: u64,
+}
+
+/// One update's data, and what is constant in it.
+pub(super) struct Prepared<'a> {
+    pub(super) gathered: Gathered<'a>,
+    pub(super) estimated: Estimated,
+    pub(super) outputs: Outputs,
+    /// Q, `[N + E, K]`.
+    pub(super) values: Vec<f32>,
+    pub(super) scale: Scale,
+    /// With this update's.
+    pub(super) returns: Moments,
+    /// With this update's.
+    pub(super) observations: Moments,
+    /// Steps of each option.
+    pub(super) counts: Vec<usize>,
+    pub(super) weights: Vec<f64>,
+    pub(super) anchor: Anchor,
+    pub(super) batch: Batch,
+    pub(super) rates: Rates,
+}
+
+impl HsPpo {
+    /// Initial parameters, drawn below `seed`.
+    pub fn new(contract: Arc<Contract>, config: &config::HsPpo, seed: Seed) -> Result<Self> {
+        let parameters = init::parameters(&contract, config, seed);
+        Ok(Self {
+            config: config.clone(),
+            seed,
+            network: Network::new(&contract, &parameters, true)?,
+            parameters,
+            adam: Adam::new(contract.layout()),
+            observations: Moments::new(contract.obs_size()),
+            returns: Moments::new(1),
+            updates: 0,
+            env_steps: 0,
+            skipped: 0,
+            contract,
+        })
+    }
+
+    /// What acts, as version `version` of a run's life.
+    pub fn snapshot(&self, run: Uuid, life: u32, version: u64) -> Snapshot {
+        Snapshot {
+            run,
+            life,
+            version,
+            updates: self.updates,
+            env_steps: self.env_steps,
+            random_warmup: false,
+            contract: Arc::clone(&self.contract),
+            normaliser: self.normaliser(),
+            parameters: self.parameters.clone().into(),
+        }
+    }
+
+    /// Updates done.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Transitions learned from.
+    pub fn env_steps(&self) -> u64 {
+        self.env_steps
+    }
+
+    /// What a checkpoint keeps.
+    pub fn state(&self) -> State {
+        State {
+            parameters: self.parameters.clone(),
+            adam: self.adam.state().clone(),
+            observations: self.observations.clone(),
+            returns: self.returns.clone(),
+            updates: self.updates,
+            env_steps: self.env_steps,
+            skipped: self.skipped,
+        }
+    }
+
+    /// Goes on from a checkpoint exactly; refuses one of other sizes or with numbers that are not finite.
+    pub fn restore(&mut self, state: State) -> Result<()> {
+        let (found, want) = (state.parameters.len(), self.parameters.len());
+        if found != want {
+            return Err(Error::invalid(format!("the checkpoint has {found} parameters; this network has {want}")));
+        }
+        if !state.parameters.iter().all(|parameter| parameter.is_finite()) {
+            return Err(Error::invalid("the checkpoint holds a parameter that is not finite"));
+        }
+        state.observations.check("observation", self.contract.obs_size())?;
+        state.returns.check("return", 1)?;
+        self.adam.restore(state.adam)?;
+        self.network.load(&state.parameters);
+        self.parameters = state.parameters;
+        (self.observations, self.returns) = (state.observations, state.returns);
+        (self.updates, self.env_steps, self.skipped) = (state.updates, state.env_steps, state.skipped);
+        Ok(())
+    }
+
+    /// Learns from rows of successive steps, sorted by the caller; `version` is the one that the learner published last.
+    /// The statistics of the observation take the rows in only afterwards, so that the ratios of fresh data are 1.
+    /// Refuses, and changes nothing, where a row does not fit the contract or holds a number that is not finite.
+    pub fn update(&mut self, rows: &[Fragment], version: u64) -> Result<Metrics> {
+        let prepared = self.prepare(rows, version)?;
+        let watched = self.descend(&prepared.batch, &prepared.anchor, &prepared.rates);
+        self.returns = prepared.returns.clone();
+        self.observations = prepared.observations.clone();
+        self.updates += 1;
+        self.env_steps += prepared.gathered.steps.len() as u64;
+        self.skipped += watched.skipped;
+        Ok(watch::metrics(&prepared, &watched, &self.config, version))
+    }
+
+    /// Everything that does not change while the update descends.
+    pub(super) fn prepare<'a>(&self, rows: &'a [Fragment], version: u64) -> Result<Prepared<'a>> {
+        let gathered = Gathered::new(rows, &self.contract, version)?;
+        let count = gathered.steps.len();
+        let mut returns = self.returns.clone();
+        returns.merge(&past_returns(&gathered, self.config.gamma))?;
+        let mut observations = self.observations.clone();
+        observations.merge(&gathered.observations[..count * self.contract.obs_size()])?;
+
+        let mut input = gathered.observations.clone();
+        self.normaliser().apply(&mut input);
+        let input = self.network.input(&input);
+        let outputs = Outputs::new(&self.network, &input);
+        let values = tch::no_grad(|| floats(&self.network.critic(&input)));
+        let scale = self.scale(&returns);
+        let estimated = estimate(&gathered, &outputs, &values, &self.contract, &self.config, scale)?;
+
+        let options = self.contract.options.count;
+        let mut counts = vec![0; options];
+        for step in &gathered.steps {
+            counts[usize::from(step.option)] += 1;
+        }
+        let weighted = 1 < options && self.config.option_weights;
+        let weights = if weighted { option_weights(&counts) } else { vec![1.0; options] };
+        let scarce = |option: &usize| 1 < options && counts[*option] < self.config.min_option_steps;
+        let rare: Vec<usize> = (0..options).filter(scarce).collect();
+        let anchor = Anchor {
+            options: rare.iter().map(|&option| option as i64).collect(),
+            log_std: self.network.log_std().detach(),
+        };
+        let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
+        let rates = self.rates(&rare);
+        Ok(Prepared {
+            gathered,
+            estimated,
+            outputs,
+            values,
+            scale,
+            returns,
+            observations,
+            counts,
+            weights,
+            anchor,
+            batch,
+            rates,
+        })
+    }
+
+    /// Rewards in units of the return's standard deviation, and the deliberation cost; none for one option.
+    fn scale(&self, returns: &Moments) -> Scale {
+        let reward = if self.config.normalise_reward { returns.std(0) } else { 1.0 };
+        let fraction = if self.contract.options.count == 1 { 0.0 } else { self.config.deliberation_cost };
+        Scale { reward, cost: fraction * returns.std(0) / reward }
+    }
+
+    fn normaliser(&self) -> Normaliser {
+        self.observations.normaliser(self.config.observation_clip as f32)
+    }
+
+    fn rates(&self, rare: &[usize]) -> Rates {
+        let (lr, flat) = (self.config.lr, self.contract.options.count == 1);
+        Rates::new(&self.contract.layout(), |group| match group {
+            Group::Trunk | Group::Critic => Some(lr),
+            Group::Option(option) => (!rare.contains(&option)).then_some(lr),
+            Group::Termination | Group::OverOptions => (!flat).then_some(lr * self.config.lr_option_scale),
+        })
+    }
+
+    fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Watched {
+        let layout = self.contract.layout();
+        let mut gradient = vec![0.0; self.parameters.len()];
+        let mut watched = Watched::default();
+        let steps = batch.option.size()[0] as usize;
+        'phase: for epoch in 0..self.config.num_learning_epochs {
+            let orders = minibatches(self.seed, self.updates, epoch, steps, self.config.minibatch_size);
+            for order in orders {
+                let losses = losses(&self.network, &batch.select(&Tensor::from_slice(&order)), anchor, &self.config);
+                let total = losses.total(&self.config);
+                let seen = watch::read(&losses, &total, &self.config);
+                if !seen.finite() {
+                    watched.skipped += 1;
+                    continue;
+                }
+                if seen.too_far(&self.config) {
+                    watched.stopped = true;
+                    break 'phase;
+                }
+                total.backward();
+                self.network.take_gradient(&mut gradient);
+                let norm = clip_gradient(&layout, &mut gradient, rates, self.config.max_grad_norm);
+                if !norm.is_finite() {
+                    watched.skipped += 1;
+                    continue;
+                }
+                self.adam.step(&mut self.parameters, &gradient, rates);
+                self.network.load(&self.parameters);
+                watched.add(&seen, norm);
+            }
+        }
+        watched
+    }
+}
+
+/// The seeded order of the steps in one epoch, cut into as many minibatches as `size` fits in, equal to one step.
+pub(super) fn minibatches(seed: Seed, update: u64, epoch: usize, steps: usize, size: usize) -> Vec<Vec<i64>> {
+    let mut order: Vec<i64> = (0..steps as i64).collect();
+    order.shuffle(&mut seed.of(Purpose::Minibatches).child(update).rng(epoch as u64));
+    let parts = (steps / size.max(1)).max(1);
+    (0..parts).map(|part| order[part * steps / parts..(part + 1) * steps / parts].to_vec()).collect()
+}

@@ -1,0 +1,187 @@
+use super::{World, acting, config, fresh, learner, norm};
+use crate::config::HsPpo as Config;
+use crate::config::Seed;
+use crate::contract::Group;
+use crate::data::NO_OPTION;
+use crate::learn::loss::losses;
+use crate::learn::{HsPpo, State};
+use crate::policy::Network;
+use crate::policy::tests::contract;
+
+#[test]
+fn a_seeded_update_repeats_to_the_byte() {
+    let config = config();
+    let run = || {
+        let (mut learner, rows) = fresh(3, &config);
+        learner.update(&rows, 1).unwrap();
+        learner.state()
+    };
+    let (a, b) = (run(), run());
+    let bits = |state: &State| state.parameters.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
+    assert_eq!(bits(&a), bits(&b));
+    assert_eq!(a, b);
+}
+
+#[test]
+fn a_resumed_learner_goes_on_exactly() {
+    let config = config();
+    let (mut first, rows) = fresh(3, &config);
+    first.update(&rows, 1).unwrap();
+    let stored = serde_json::to_string(&first.state()).unwrap();
+    let mut second = HsPpo::new(contract(3, &[16, 16]), &config, Seed::root(4)).unwrap();
+    second.restore(serde_json::from_str(&stored).unwrap()).unwrap();
+    assert_eq!(first.snapshot(uuid::Uuid::nil(), 1, 2).hash(), second.snapshot(uuid::Uuid::nil(), 1, 2).hash());
+    let rows = World::new(8).collect(&acting(&first, 2), 64);
+    first.update(&rows, 2).unwrap();
+    second.update(&rows, 2).unwrap();
+    assert_eq!(first.state(), second.state());
+    assert_eq!((second.updates(), second.env_steps()), (2, 2 * 8 * 64));
+}
+
+#[test]
+fn an_overflowing_minibatch_is_skipped_and_counted() {
+    let config = Config { normalise_reward: false, ..config() };
+    let (mut learner, mut rows) = fresh(3, &config);
+    rows[2].steps[0].reward = 1e30;
+    let metrics = learner.update(&rows, 1).unwrap();
+    let skipped = metrics.get("losses/skipped_minibatches").unwrap();
+    assert_eq!(skipped, config.num_learning_epochs as f64, "one minibatch an epoch holds the step");
+    assert_eq!(metrics.get("losses/gradient_steps"), Some(3.0 * config.num_learning_epochs as f64));
+    let state = learner.state();
+    assert_eq!(state.skipped, skipped as u64);
+    assert!(state.parameters.iter().all(|parameter| parameter.is_finite()));
+    assert!(metrics.iter().all(|(name, value)| value.is_finite() || panic!("{name} is {value}")));
+}
+
+#[test]
+fn a_rare_option_rests_and_is_held_where_it_was() {
+    let config = Config { min_option_steps: 60, ..config() };
+    let contract = contract(3, &[16, 16]);
+    let mut learner = learner(&contract, &config, 0.3);
+    let mut state = learner.state();
+    let layout = contract.layout();
+    let bias = layout.segments.iter().find(|segment| segment.name == "over_options.bias").unwrap();
+    state.parameters[bias.offset + 1] = -4.0;
+    learner.restore(state).unwrap();
+    let before = learner.state();
+    let rows = World::new(8).collect(&acting(&learner, 1), 64);
+    let prepared = learner.prepare(&rows, 1).unwrap();
+    assert_eq!(prepared.anchor.options, [1], "counts {:?}", prepared.counts);
+    learner.update(&rows, 1).unwrap();
+    let after = learner.state();
+    for segment in layout.segments.iter().filter(|segment| segment.group == Group::Option(1)) {
+        assert_eq!(after.parameters[segment.range()], before.parameters[segment.range()]);
+        assert!(after.adam.first[segment.range()].iter().all(|&moment| moment == 0.0));
+    }
+    let moved: Vec<f32> = after.parameters.iter().zip(&before.parameters).map(|(a, b)| a - b).collect();
+    assert!(norm(&contract, &moved, |group| group == Group::Option(0)) > 0.0);
+
+    // The trunk moved below the head at rest; the anchor is that motion's price.
+    let network = Network::new(&contract, &after.parameters, true).unwrap();
+    let anchor = losses(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
+    let network = Network::new(&contract, &before.parameters, true).unwrap();
+    let none = losses(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
+    assert!(anchor > 1e-6 && none.abs() < 1e-6, "moved {anchor}, unmoved {none}");
+}
+
+#[test]
+fn an_update_stops_when_the_policy_has_gone_too_far() {
+    for (desired_kl, desired_option_kl) in [(1e-4, 0.0), (0.0, 1e-4)] {
+        let config = Config { desired_kl, desired_option_kl, lr: 5e-3, ..config() };
+        let (mut learner, rows) = fresh(3, &config);
+        let metrics = learner.update(&rows, 1).unwrap();
+        assert_eq!(metrics.get("losses/stopped_early"), Some(1.0));
+        let taken = metrics.get("losses/gradient_steps").unwrap();
+        assert!((1.0..12.0).contains(&taken), "{taken} steps");
+    }
+}
+
+#[test]
+fn lagging_data_is_weighed_and_told() {
+    let config = config();
+    let (mut learner, rows) = fresh(3, &config);
+    let mut rows_mixed = rows.clone();
+    learner.update(&rows, 1).unwrap();
+    for row in &mut rows_mixed[..2] {
+        row.steps.iter_mut().for_each(|step| step.version = 0);
+    }
+    let prepared = learner.prepare(&rows_mixed, 4).unwrap();
+    for (row, step) in prepared.gathered.steps.iter().enumerate() {
+        let estimate = &prepared.estimated.estimates[row];
+        assert!(estimate.rho_action <= 1.0 && estimate.rho_option <= 1.0);
+        let policy = acting(&learner, 2);
+        if row < 5 {
+            let outputs = policy.outputs(rows[0].observation(row)).unwrap();
+            let want =
+                outputs.log_prob_action(0, usize::from(step.option), &step.proposal) - f64::from(step.log_prob_action);
+            assert!((prepared.estimated.log_rho_action[row] - want).abs() < 1e-4);
+            assert!(want.abs() > 1e-4, "the policy has moved");
+        }
+    }
+    let metrics = learner.update(&rows_mixed, 4).unwrap();
+    assert_eq!(metrics.get("lag/max"), Some(4.0));
+    assert_eq!(metrics.get("lag/min"), Some(3.0));
+    assert_eq!(metrics.get("lag/mean"), Some(3.25));
+    assert_eq!(metrics.get("lag/histogram_2_3"), Some(0.75));
+    assert_eq!(metrics.get("lag/histogram_4_7"), Some(0.25));
+    assert!(metrics.get("lag/ess_action").unwrap() < 1.0);
+}
+
+#[test]
+fn the_metrics_of_the_options_add_up() {
+    let (mut learner, rows) = fresh(3, &config());
+    let metrics = learner.update(&rows, 1).unwrap();
+    let get = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("{name} is missing"));
+    let shares: f64 = (0..3).map(|option| get(&format!("options/{option}/share"))).sum();
+    let weighed: f64 = (0..3).map(|o| get(&format!("options/{o}/share")) * get(&format!("options/{o}/weight"))).sum();
+    assert!((shares - 1.0).abs() < 1e-12 && (weighed - 1.0).abs() < 1e-12);
+    let steps: Vec<_> = rows.iter().flat_map(|row| &row.steps).collect();
+    let arrivals = steps.iter().filter(|step| step.option_prev != NO_OPTION);
+    let switches = arrivals.clone().filter(|step| step.option_prev != step.option).count();
+    assert!((get("options/switch_rate") - switches as f64 / arrivals.count() as f64).abs() < 1e-12);
+    for name in [
+        "losses/value_loss",
+        "losses/explained_variance",
+        "losses/approx_kl",
+        "losses/clipfrac",
+        "options/clipfrac",
+        "options/approx_kl",
+        "options/spread",
+        "options/forced_share",
+        "options/load_balance_kl",
+        "charts/learning_rate",
+        "options/2/entropy",
+        "options/2/beta_p10",
+        "options/2/beta_p90",
+        "options/2/advantage_mean",
+    ] {
+        assert!(get(name).is_finite());
+    }
+    let ended = steps.iter().filter(|step| step.option_prev == 1 && step.option_terminated);
+    let ages: Vec<f64> = ended.map(|step| f64::from(step.option_age)).collect();
+    assert!((get("options/1/duration_mean") - ages.iter().sum::<f64>() / ages.len() as f64).abs() < 1e-12);
+    let names: Vec<&str> = metrics.iter().map(|(name, _)| name).collect();
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len());
+}
+
+#[test]
+fn the_normaliser_learns_after_the_update() {
+    let config = config();
+    let (mut learner, rows) = fresh(2, &config);
+    assert_eq!(learner.snapshot(uuid::Uuid::nil(), 1, 1).normaliser.count, 0.0);
+    learner.update(&rows, 1).unwrap();
+    let normaliser = learner.snapshot(uuid::Uuid::nil(), 1, 2).normaliser;
+    assert_eq!(normaliser.count, 8.0 * 64.0);
+    let xs: Vec<f32> = rows.iter().flat_map(|row| (0..64).map(|t| row.observation(t)[0])).collect();
+    assert!((normaliser.mean[0] - xs.iter().sum::<f32>() / 512.0).abs() < 1e-5);
+}
+
+#[test]
+fn learner_and_policy_move_between_threads() {
+    fn moves<T: Send>() {}
+    moves::<HsPpo>();
+    moves::<crate::policy::Policy>();
+}

@@ -1,0 +1,182 @@
+//! What is watched during an update, and told after it.
+
+use super::estimate::Estimated;
+use super::hs_ppo::Prepared;
+use super::loss::Losses;
+use super::metrics::{Metrics, mean, quantile, std};
+use crate::config::HsPpo;
+use crate::data::Forced;
+use crate::policy::floats;
+use tch::{Kind, Tensor};
+
+/// One minibatch before its step. Order of `numbers` as in [`NAMES`]; the total loss is last.
+pub(super) struct Seen {
+    numbers: Vec<f32>,
+}
+
+const NAMES: [&str; 10] = [
+    "losses/policy_loss",
+    "losses/value_loss",
+    "losses/entropy",
+    "losses/approx_kl",
+    "losses/clipfrac",
+    "options/policy_loss",
+    "options/entropy",
+    "options/load_balance_kl",
+    "options/approx_kl",
+    "options/clipfrac",
+];
+const APPROX_KL: usize = 3;
+const OPTION_APPROX_KL: usize = 8;
+
+/// KL(proximal || new) as Schulman's k3, mean of r - 1 - log r, and the share of clipped ratios.
+fn divergence(log_ratio: &Tensor, clip: f64) -> [Tensor; 2] {
+    let log_ratio = log_ratio.detach();
+    let ratio = log_ratio.exp();
+    let clipped = (&ratio - 1.0).abs().gt(clip).to_kind(Kind::Float).mean(Kind::Float);
+    [(ratio - 1.0 - log_ratio).mean(Kind::Float), clipped]
+}
+
+/// Reads all numbers of a minibatch at once.
+pub(super) fn read(losses: &Losses, total: &Tensor, config: &HsPpo) -> Seen {
+    let mut scalars = vec![losses.policy.detach(), losses.value.detach(), losses.entropy.detach()];
+    scalars.extend(divergence(&losses.log_ratio_action, config.clip_param));
+    if let Some(options) = &losses.options {
+        scalars.extend([options.policy.detach(), options.entropy.detach(), options.load_balance.detach()]);
+        scalars.extend(divergence(&options.log_ratio, config.option_clip_param));
+    }
+    scalars.push(total.detach());
+    Seen { numbers: floats(&Tensor::stack(&scalars, 0)) }
+}
+
+impl Seen {
+    /// Whether the minibatch may be stepped on.
+    pub(super) fn finite(&self) -> bool {
+        self.numbers.iter().all(|number| number.is_finite())
+    }
+
+    /// Whether the policy has left the proximal one by more than is allowed.
+    pub(super) fn too_far(&self, config: &HsPpo) -> bool {
+        let over = |index: usize, limit: f64| {
+            let here = index + 1 < self.numbers.len();
+            0.0 < limit && here && limit < f64::from(self.numbers[index])
+        };
+        over(APPROX_KL, config.desired_kl) || over(OPTION_APPROX_KL, config.desired_option_kl)
+    }
+}
+
+/// Sums over the minibatches that were stepped on.
+#[derive(Default)]
+pub(super) struct Watched {
+    sums: Vec<f64>,
+    norm: f64,
+    steps: u64,
+    /// Minibatches whose loss or gradient was not finite.
+    pub(super) skipped: u64,
+    /// The phase ended early.
+    pub(super) stopped: bool,
+}
+
+impl Watched {
+    /// Adds a minibatch and the norm of its gradient.
+    pub(super) fn add(&mut self, seen: &Seen, norm: f64) {
+        self.sums.resize(seen.numbers.len(), 0.0);
+        for (sum, number) in self.sums.iter_mut().zip(&seen.numbers) {
+            *sum += f64::from(*number);
+        }
+        self.norm += norm;
+        self.steps += 1;
+    }
+}
+
+/// All metrics of an update.
+pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, config: &HsPpo, version: u64) -> Metrics {
+    let mut all = Metrics::default();
+    let Prepared { gathered, estimated, .. } = prepared;
+    let taken = watched.steps.max(1) as f64;
+    let options = prepared.counts.len();
+    let count = gathered.steps.len() as f64;
+    for (name, sum) in NAMES.iter().zip(&watched.sums[..watched.sums.len().saturating_sub(1)]) {
+        all.push(*name, sum / taken);
+    }
+    let targets: Vec<f64> = estimated.estimates.iter().map(|estimate| estimate.target).collect();
+    let residual: Vec<f64> = targets.iter().zip(&estimated.values).map(|(target, value)| target - value).collect();
+    let spread = std(&targets).powi(2);
+    all.push("losses/explained_variance", if spread == 0.0 { 0.0 } else { 1.0 - std(&residual).powi(2) / spread });
+    all.push("losses/grad_norm", watched.norm / taken);
+    all.push("losses/gradient_steps", watched.steps as f64);
+    all.push("losses/skipped_minibatches", watched.skipped as f64);
+    all.push("losses/stopped_early", f64::from(u8::from(watched.stopped)));
+    all.push("losses/advantage_std", std(&raw_advantages(estimated)));
+    all.push("charts/learning_rate", config.lr);
+    all.push("charts/reward_scale", prepared.scale.reward);
+    lags(&mut all, prepared, version);
+
+    let share = |holds: &dyn Fn(usize) -> bool| (0..gathered.steps.len()).filter(|&row| holds(row)).count() as f64;
+    let running = |row: usize| estimated.arrivals[row].running;
+    let arrivals = share(&|row| running(row).is_some()).max(1.0);
+    let switches = share(&|row| running(row).is_some_and(|o| o != usize::from(gathered.steps[row].option)));
+    let forced = |row: usize| !matches!(gathered.steps[row].forced, Forced::Free | Forced::Init);
+    all.push("options/switch_rate", switches / arrivals);
+    all.push("options/forced_share", share(&forced) / count);
+    let choices: Vec<f64> = estimated.estimates.iter().map(|estimate| estimate.advantage_option).collect();
+    all.push("options/advantage_std", std(&choices));
+    all.push("options/deliberation_cost", prepared.scale.cost);
+    all.push("options/spread", value_spread(&prepared.values[..gathered.steps.len() * options], options));
+    for option in 0..options {
+        one_option(&mut all, option, prepared);
+    }
+    all
+}
+
+fn raw_advantages(estimated: &Estimated) -> Vec<f64> {
+    estimated.estimates.iter().map(|estimate| estimate.advantage_action).collect()
+}
+
+/// Mean of (max_o Q - min_o Q) over the standard deviation of all Q: near 0 for long, the options are clones.
+fn value_spread(q: &[f32], options: usize) -> f64 {
+    let all: Vec<f64> = q.iter().map(|&value| f64::from(value)).collect();
+    let range = |row: &[f64]| row.iter().fold(f64::MIN, |a, &b| a.max(b)) - row.iter().fold(f64::MAX, |a, &b| a.min(b));
+    mean(all.chunks_exact(options).map(range)) / std(&all).max(f64::MIN_POSITIVE)
+}
+
+/// Lag in versions, and what is left of the data after weighing (effective sample size over N).
+fn lags(all: &mut Metrics, prepared: &Prepared<'_>, version: u64) {
+    let Prepared { gathered, estimated, .. } = prepared;
+    let lags: Vec<u64> = gathered.steps.iter().map(|step| version - step.version).collect();
+    all.push("lag/mean", mean(lags.iter().map(|&lag| lag as f64)));
+    all.push("lag/max", lags.iter().max().copied().unwrap_or(0) as f64);
+    all.push("lag/min", lags.iter().min().copied().unwrap_or(0) as f64);
+    for (name, range) in [("0", 0..1), ("1", 1..2), ("2_3", 2..4), ("4_7", 4..8), ("8_up", 8..u64::MAX)] {
+        let inside = lags.iter().filter(|lag| range.contains(lag)).count();
+        all.push(format!("lag/histogram_{name}"), inside as f64 / lags.len() as f64);
+    }
+    for (name, logs) in [("lag/ess_action", &estimated.log_rho_action), ("lag/ess_option", &estimated.log_rho_option)] {
+        let (sum, square) = logs.iter().map(|log| log.exp()).fold((0.0, 0.0), |(s, q), rho| (s + rho, q + rho * rho));
+        all.push(name, sum * sum / square / logs.len() as f64);
+    }
+}
+
+fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
+    let Prepared { gathered, estimated, .. } = prepared;
+    let name = |what: &str| format!("options/{option}/{what}");
+    let free = |row: &usize| {
+        let arrival = &estimated.arrivals[*row];
+        arrival.running == Some(option) && arrival.forced == Forced::Free
+    };
+    let mut betas: Vec<f64> =
+        (0..gathered.steps.len()).filter(free).map(|row| estimated.arrivals[row].beta()).collect();
+    let ended = gathered.steps.iter().zip(&estimated.arrivals);
+    let ended = ended.filter(|(step, arrival)| arrival.running == Some(option) && step.option_terminated);
+    let mine = |row: &usize| usize::from(gathered.steps[*row].option) == option;
+    let advantages = (0..gathered.steps.len()).filter(mine).map(|row| estimated.advantage_action[row]);
+    let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
+    all.push(name("share"), prepared.counts[option] as f64 / gathered.steps.len() as f64);
+    all.push(name("weight"), prepared.weights[option]);
+    all.push(name("beta_mean"), mean(betas.iter().copied()));
+    all.push(name("beta_p10"), quantile(&mut betas, 0.1));
+    all.push(name("beta_p90"), quantile(&mut betas, 0.9));
+    all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.option_age))));
+    all.push(name("advantage_mean"), mean(advantages));
+    all.push(name("entropy"), prepared.outputs.log_std(option).iter().map(|log_std| log_std + half_log_tau_e).sum());
+}

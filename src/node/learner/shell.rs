@@ -1,0 +1,150 @@
+//! The learner over channels: the front on the caller's task, the trainer on a thread of its own.
+
+use super::{Learner, Work};
+use crate::config::Train as Budget;
+use crate::contract::Snapshot;
+use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus};
+use crate::error::{Error, Result};
+use crate::node::trainer::{Done, Trainer};
+use crate::node::{Output, Shutdown};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// Period of the status and of looking after phases.
+const BEAT: Duration = Duration::from_millis(50);
+/// Period of the status.
+const STATUS: Duration = Duration::from_millis(200);
+
+/// What a learner hears.
+pub struct Inputs {
+    /// Transitions.
+    pub batches: mpsc::Receiver<Batch>,
+    /// Statuses of the rollouts.
+    pub rollouts: mpsc::Receiver<RolloutStatus>,
+    /// Whether rollouts shall hold.
+    pub pause: watch::Receiver<bool>,
+    /// Each message asks for a checkpoint.
+    pub save: mpsc::Receiver<()>,
+}
+
+/// What a learner says.
+pub struct Outputs {
+    /// Acknowledgements.
+    pub acks: Output<Ack>,
+    /// Its status.
+    pub status: Output<LearnerStatus>,
+    /// New weights.
+    pub weights: Output<Arc<Snapshot>>,
+}
+
+/// Runs until `shutdown` or until the budget is spent; saves a checkpoint at the end. Fails if learning or saving fails.
+pub async fn run(
+    mut learner: Learner,
+    trainer: Trainer,
+    budget: Budget,
+    mut inputs: Inputs,
+    mut outputs: Outputs,
+    mut shutdown: Shutdown,
+) -> Result<()> {
+    let start = Instant::now();
+    let mut first_step = None;
+    let (desk, mut done) = trainer_thread(trainer)?;
+    let mut beat = tokio::time::interval(BEAT);
+    let mut said: Option<Instant> = None;
+    loop {
+        let mut announce = false;
+        tokio::select! {
+            biased;
+            () = shutdown.wait() => break,
+            finished = done.recv() => {
+                take(finished, &mut learner, &mut outputs)?;
+                announce = true;
+            }
+            status = inputs.rollouts.recv() => match status {
+                Some(status) => learner.rollout_status(status, start.elapsed())?,
+                None => break,
+            },
+            batch = inputs.batches.recv() => match batch {
+                Some(batch) => learner.batch(batch, start.elapsed()),
+                None => break,
+            },
+            Ok(()) = inputs.pause.changed() => {
+                learner.pause(*inputs.pause.borrow_and_update());
+                announce = true;
+            }
+            Some(()) = inputs.save.recv() => order(&desk, Order::Save)?,
+            _ = beat.tick() => {}
+        }
+        let due = learner.due(start.elapsed());
+        due.acks.iter().for_each(&mut outputs.acks);
+        if let Some(work) = due.work {
+            order(&desk, Order::Work(work))?;
+        }
+        if announce || due.announce || said.is_none_or(|said| STATUS <= said.elapsed()) {
+            (outputs.status)(&learner.status());
+            said = Some(Instant::now());
+        }
+        if learner.started() {
+            let began = *first_step.get_or_insert_with(Instant::now);
+            let spent = 0.0 < budget.minutes && budget.minutes * 60.0 <= began.elapsed().as_secs_f64();
+            if spent || (0 < budget.env_steps && budget.env_steps <= learner.status().env_steps) {
+                break;
+            }
+        }
+    }
+    learner.pause(true);
+    (outputs.status)(&learner.status());
+    order(&desk, Order::Save)?;
+    drop(desk);
+    while let Some(finished) = done.recv().await {
+        take(Some(finished), &mut learner, &mut outputs)?;
+    }
+    Ok(())
+}
+
+enum Order {
+    Work(Work),
+    Save,
+}
+
+type Desk = std::sync::mpsc::Sender<Order>;
+
+/// libtorch lives on this thread alone. It ends when the desk is gone; its last word may be an error.
+fn trainer_thread(mut trainer: Trainer) -> Result<(Desk, mpsc::Receiver<Result<Done>>)> {
+    let (desk, orders) = std::sync::mpsc::channel();
+    let (report, done) = mpsc::channel(4);
+    let work = move || {
+        let first = Done { snapshot: Some(trainer.snapshot()), durable: None };
+        let mut alive = report.blocking_send(Ok(first)).is_ok();
+        while let (true, Ok(order)) = (alive, orders.recv()) {
+            let result = match order {
+                Order::Work(work) => trainer.work(work),
+                Order::Save => trainer.save(),
+            };
+            alive = result.is_ok();
+            alive &= report.blocking_send(result).is_ok();
+        }
+    };
+    std::thread::Builder::new()
+        .name("trainer".into())
+        .spawn(work)
+        .map_err(|error| Error::invalid(format!("the trainer's thread cannot start: {error}")))?;
+    Ok((desk, done))
+}
+
+fn order(desk: &Desk, order: Order) -> Result<()> {
+    desk.send(order).map_err(|_| Error::invalid("the trainer has stopped"))
+}
+
+fn take(finished: Option<Result<Done>>, learner: &mut Learner, outputs: &mut Outputs) -> Result<()> {
+    let done = finished.unwrap_or_else(|| Err(Error::invalid("the trainer has stopped without a word")))?;
+    if let Some(table) = &done.durable {
+        learner.durable(table);
+    }
+    if let Some(snapshot) = &done.snapshot {
+        (outputs.weights)(snapshot);
+        learner.published(snapshot, snapshot.hash());
+    }
+    Ok(())
+}

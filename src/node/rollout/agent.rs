@@ -1,0 +1,186 @@
+//! The rollout and its side of the protocol: whom it follows, when it may act, what it ships. No clock, no network.
+
+use super::{Permit, Rollout};
+use crate::contract::{Hash, Snapshot};
+use crate::data::{
+    Ack, Act, ArmCommands, ArmStates, Batch, EpisodeStats, Follow, Heard, LearnerStatus, Origin, Outbox, RolloutStatus,
+    Wait,
+};
+use crate::error::Result;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A rollout that follows a learner.
+pub struct Agent {
+    rollout: Rollout,
+    follow: Follow,
+    outbox: Outbox,
+    contract_hash: Hash,
+    fragment_steps: usize,
+    /// Of the steps that are recorded and not pushed.
+    origin: Option<Origin>,
+    held: Hash,
+    state: String,
+    leaving: bool,
+    /// Episodes that ended since the last look, for people.
+    episodes: Vec<EpisodeStats>,
+    /// The last sentence that was told about a learner that is not followed, or weights that were refused.
+    told: String,
+}
+
+impl Agent {
+    /// `fragment_steps`: steps that are recorded before they are shipped.
+    pub fn new(rollout: Rollout, follow: Follow, outbox: Outbox, fragment_steps: usize) -> Self {
+        let contract_hash = rollout.contract.hash();
+        let state = Wait::Learner.to_string();
+        Self {
+            rollout,
+            follow,
+            outbox,
+            contract_hash,
+            fragment_steps,
+            origin: None,
+            held: Hash::default(),
+            state,
+            leaving: false,
+            episodes: Vec::new(),
+            told: String::new(),
+        }
+    }
+
+    /// A learner's status was heard.
+    pub fn learner_status(&mut self, status: &LearnerStatus, now: Duration) {
+        let heard = self.follow.status(status, now);
+        self.heard(heard);
+    }
+
+    /// Weights were offered, latched or pulled. What does not fit is refused; the last good snapshot stays.
+    pub fn weights(&mut self, snapshot: &Arc<Snapshot>, now: Duration) {
+        let heard = self.follow.offered(snapshot.run, snapshot.life, now);
+        self.heard(heard);
+        if !self.follow.wants(snapshot.run, snapshot.life, snapshot.version) {
+            return;
+        }
+        match self.rollout.install(snapshot.clone()) {
+            Ok(()) => {
+                self.held = snapshot.hash();
+                self.follow.holds(snapshot.life, snapshot.version, self.held, now);
+            }
+            Err(error) => self.tell(error.to_string()),
+        }
+    }
+
+    /// The learner acknowledged.
+    pub fn ack(&mut self, ack: &Ack) {
+        self.outbox.acknowledge(ack);
+    }
+
+    /// Answers the states of a tick.
+    pub fn states(&mut self, states: &ArmStates) -> Result<ArmCommands> {
+        for env in self.rollout.arrive(states)? {
+            self.follow.stepped(env, self.origin.map_or(0, |origin| origin.phase));
+        }
+        if self.fragment_steps <= self.rollout.open_steps() {
+            self.flush();
+        }
+        let mut act = self.follow.may_act(self.outbox.full());
+        if matches!(act, Act::Wait(_)) || self.origin.is_some_and(|origin| Act::Act(origin.phase) != act) {
+            self.flush();
+            act = self.follow.may_act(self.outbox.full());
+        }
+        match act {
+            Act::Wait(wait) => {
+                self.state = wait.to_string();
+                self.rollout.answer(states, Permit::Hold)
+            }
+            Act::Act(phase) => {
+                self.state.clear();
+                self.state.push_str("acting");
+                self.origin = self.follow.learner().map(|(run, life)| Origin {
+                    run,
+                    life,
+                    phase,
+                    contract_hash: self.contract_hash,
+                });
+                let follow = &self.follow;
+                self.rollout.answer(states, Permit::Act(&|env| follow.may_step(env)))
+            }
+        }
+    }
+
+    /// Batches to send now.
+    pub fn due(&mut self, now: Duration) -> Vec<Batch> {
+        self.outbox.due(now)
+    }
+
+    /// Whether to pull the newest weights now.
+    pub fn pull_due(&mut self, now: Duration) -> bool {
+        self.follow.pull_due(now)
+    }
+
+    /// Says goodbye: [`Self::status`] tells it from now on.
+    pub fn leave(&mut self) {
+        self.flush();
+        self.leaving = true;
+        self.state = "leaving".into();
+    }
+
+    /// Episodes that ended since the last call.
+    pub fn episodes(&mut self) -> Vec<EpisodeStats> {
+        std::mem::take(&mut self.episodes)
+    }
+
+    /// What it tells the learner and people.
+    pub fn status(&self) -> RolloutStatus {
+        let counters = self.rollout.counters();
+        let learner = self.follow.learner();
+        RolloutStatus {
+            run: learner.map(|(run, _)| run),
+            life: learner.map_or(0, |(_, life)| life),
+            stream: self.outbox.stream().clone(),
+            version: self.rollout.snapshot().map_or(0, |snapshot| snapshot.version),
+            hash: self.held,
+            phase: self.origin.map_or(0, |origin| origin.phase),
+            steps: counters.steps,
+            phase_steps: self.follow.phase_steps(),
+            num_envs: self.rollout.num_envs() as u32,
+            leaving: self.leaving,
+            state: self.state.clone(),
+            in_flight: self.outbox.in_flight() as u32,
+            queue_batches: self.outbox.queued() as u32,
+            aborted_episodes: counters.aborted_episodes,
+            refused_weights: counters.refused_weights,
+            held_ticks: counters.held_ticks,
+        }
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        match heard {
+            Heard::Adopted { run, life } => {
+                self.flush();
+                self.outbox.adopt(run, life);
+                tracing::info!("follows run {run}, life {life} of its learner");
+            }
+            Heard::Other(sentence) => self.tell(sentence),
+            Heard::Same | Heard::Old => {}
+        }
+    }
+
+    /// Ships what is recorded, under the weights and phase that it was recorded with.
+    fn flush(&mut self) {
+        let (fragments, episodes) = self.rollout.take();
+        self.episodes.extend_from_slice(&episodes);
+        if let Some(origin) = self.origin
+            && !fragments.is_empty()
+        {
+            self.outbox.push(fragments, episodes, origin);
+        }
+    }
+
+    fn tell(&mut self, sentence: String) {
+        if self.told != sentence {
+            tracing::error!("{sentence}");
+            self.told = sentence;
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! One environment: the episode that runs in it and the fragment that is being recorded.
+
+use crate::config::{Purpose, Seed};
+use crate::contract::Contract;
+use crate::data::{End, EpisodeStats, Final, Forced, Fragment, STATE_DOF, Transition};
+use crate::option::Running;
+use crate::policy::Decision;
+use crate::robot::{ARM_DOF, Limits};
+use crate::task::{Arm, Start, Task};
+use nalgebra::Isometry3;
+
+/// Where an environment stands between two ticks.
+enum Stage {
+    /// Its next command is a reset.
+    Fresh,
+    /// Reset was commanded; the next states show the start.
+    Starting(Start),
+    /// Observed, not decided yet.
+    Arrived,
+    /// Decided; the next states show where it led.
+    Pending(Box<Pending>),
+}
+
+struct Pending {
+    decision: Decision,
+    version: u64,
+    stamp_secs: f64,
+}
+
+/// Sums over the running episode.
+#[derive(Clone)]
+struct Sums {
+    episode_return: f64,
+    /// The task's error at the last valid step.
+    error: f64,
+    first_success: Option<u32>,
+    option_steps: Vec<u32>,
+    option_runs: Vec<u32>,
+    forced_ends: u32,
+}
+
+impl Sums {
+    fn new(options: usize) -> Self {
+        Self {
+            episode_return: 0.0,
+            error: 0.0,
+            first_success: None,
+            option_steps: vec![0; options],
+            option_runs: vec![0; options],
+            forced_ends: 0,
+        }
+    }
+}
+
+/// One environment of a rollout.
+pub(super) struct Episode {
+    env: u32,
+    seed: Seed,
+    /// Number of the running episode.
+    number: u64,
+    t: u32,
+    /// Decisions made in this environment: the key of the next draw.
+    decisions: u64,
+    base_from_goal: Isometry3<f64>,
+    reference: [f64; ARM_DOF],
+    pub(super) running: Running,
+    /// Raw observation of the newest states.
+    pub(super) observation: Vec<f32>,
+    stage: Stage,
+    sums: Sums,
+    open: Fragment,
+    /// Steps recorded in this environment of this stream.
+    recorded: u64,
+}
+
+/// What the states of a tick brought.
+pub(super) enum Arrival {
+    /// Nothing to tell.
+    Quiet,
+    /// The episode ended by the task or its time limit.
+    Ended(EpisodeStats),
+    /// A state that is not finite: the episode was aborted; its outcome if it had a valid step.
+    Broken(Option<EpisodeStats>),
+}
+
+impl Episode {
+    pub(super) fn new(env: u32, seed: Seed, contract: &Contract) -> Self {
+        let obs_size = contract.obs_size();
+        Self {
+            env,
+            seed: seed.child(u64::from(env)),
+            number: 0,
+            t: 0,
+            decisions: 0,
+            base_from_goal: Isometry3::identity(),
+            reference: [0.0; ARM_DOF],
+            running: Running::default(),
+            observation: Vec::with_capacity(obs_size),
+            stage: Stage::Fresh,
+            sums: Sums::new(contract.options.count),
+            open: Fragment { env, first: 0, obs_size, steps: vec![], observations: vec![], finals: vec![] },
+            recorded: 0,
+        }
+    }
+
+    /// Whether it waits for a decision.
+    pub(super) fn arrived(&self) -> bool {
+        matches!(self.stage, Stage::Arrived)
+    }
+
+    /// Whether its next command is a reset.
+    pub(super) fn fresh(&self) -> bool {
+        matches!(self.stage, Stage::Fresh)
+    }
+
+    /// Steps recorded in this environment of this stream.
+    pub(super) fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// Steps in the open fragment.
+    pub(super) fn open_steps(&self) -> usize {
+        self.open.steps.len()
+    }
+
+    /// The key of the next decision's draws.
+    pub(super) fn draw(&self) -> (Seed, u64) {
+        (self.seed.of(Purpose::Decisions), self.decisions)
+    }
+
+    /// Takes the states of a tick: completes the pending step, or observes the start.
+    pub(super) fn arrive(
+        &mut self,
+        task: &dyn Task,
+        stamp_secs: f64,
+        position: &[f64; STATE_DOF],
+        velocity: &[f64; STATE_DOF],
+        rollout: &str,
+    ) -> Arrival {
+        if matches!(self.stage, Stage::Fresh) {
+            return Arrival::Quiet;
+        }
+        if !position.iter().chain(velocity).all(|value| value.is_finite()) {
+            return Arrival::Broken(self.abort(stamp_secs, rollout));
+        }
+        if let Stage::Starting(start) = &self.stage {
+            self.reference = start.position;
+            self.base_from_goal = start.base_from_goal;
+        }
+        let arm = Arm::new(
+            std::array::from_fn(|joint| position[joint]),
+            std::array::from_fn(|joint| velocity[joint]),
+            self.reference,
+        );
+        let answered = std::mem::take(&mut self.observation);
+        task.observe(&arm, &self.base_from_goal, &mut self.observation);
+        match std::mem::replace(&mut self.stage, Stage::Arrived) {
+            Stage::Pending(pending) => self.complete(task, &arm, *pending, &answered, stamp_secs, rollout),
+            _ => Arrival::Quiet,
+        }
+    }
+
+    /// Draws the next episode and gives the reset: joint positions and the episode's seed.
+    pub(super) fn reset(&mut self, task: &dyn Task, limits: &Limits) -> ([f64; ARM_DOF], u64) {
+        let start = task.start(limits, &mut self.seed.of(Purpose::Episodes).rng(self.number));
+        let position = start.position;
+        self.stage = Stage::Starting(start);
+        (position, self.seed.of(Purpose::Simulator).child(self.number).number())
+    }
+
+    /// Takes a decision and gives the joint targets: the reference moved by the action, inside the limits.
+    pub(super) fn act(
+        &mut self,
+        decision: Decision,
+        version: u64,
+        stamp_secs: f64,
+        step_rad: f64,
+        limits: &Limits,
+    ) -> [f64; ARM_DOF] {
+        for (joint, action) in decision.action.iter().enumerate().take(ARM_DOF) {
+            self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
+                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
+        }
+        self.running = decision.next;
+        self.decisions += 1;
+        self.stage = Stage::Pending(Box::new(Pending { decision, version, stamp_secs }));
+        self.reference
+    }
+
+    /// Joint targets that change nothing.
+    pub(super) fn hold(&self) -> [f64; ARM_DOF] {
+        self.reference
+    }
+
+    /// Ends the episode by a fault: the pending step is dropped, the last recorded one becomes the last.
+    pub(super) fn abort(&mut self, stamp_secs: f64, rollout: &str) -> Option<EpisodeStats> {
+        let begun = !matches!(self.stage, Stage::Fresh);
+        let valid = self.t;
+        if let Some(last) = self.open.steps.last_mut()
+            && last.end == End::None
+            && last.episode == self.number
+        {
+            last.end = End::Aborted;
+            self.open.finals.push(Final { step: self.open.steps.len() - 1, observation: self.observation.clone() });
+        }
+        let stats = (begun && 0 < valid).then(|| self.outcome(End::Aborted, (false, false), stamp_secs, rollout));
+        self.next_episode();
+        stats
+    }
+
+    /// Takes the open fragment, if it holds a step.
+    pub(super) fn close(&mut self) -> Option<Fragment> {
+        let last = self.open.steps.last()?;
+        match (last.end, self.open.finals.last()) {
+            (End::None, _) | (_, None) => self.open.observations.extend_from_slice(&self.observation),
+            (_, Some(last)) => self.open.observations.extend_from_slice(&last.observation),
+        }
+        let empty = Fragment {
+            env: self.env,
+            first: self.recorded,
+            obs_size: self.open.obs_size,
+            steps: vec![],
+            observations: vec![],
+            finals: vec![],
+        };
+        Some(std::mem::replace(&mut self.open, empty))
+    }
+
+    fn complete(
+        &mut self,
+        task: &dyn Task,
+        arm: &Arm,
+        pending: Pending,
+        answered: &[f32],
+        stamp_secs: f64,
+        rollout: &str,
+    ) -> Arrival {
+        let Pending { decision, version, stamp_secs: decided_secs } = pending;
+        let judgement = task.judge(arm, &self.base_from_goal, &decision.action);
+        self.count(&decision, &judgement);
+        let end = match self.t + 1 {
+            _ if judgement.terminated => End::Terminated,
+            length if task.episode_steps() <= length => End::Truncated,
+            _ => End::None,
+        };
+        self.open.observations.extend_from_slice(answered);
+        if end != End::None {
+            self.open.finals.push(Final { step: self.open.steps.len(), observation: self.observation.clone() });
+        }
+        self.open.steps.push(Transition {
+            version,
+            episode: self.number,
+            t: self.t,
+            stamp_secs: decided_secs,
+            option_prev: decision.option_prev,
+            option: decision.option,
+            option_terminated: decision.option_terminated,
+            forced: decision.forced,
+            option_age: decision.option_age,
+            proposal: decision.proposal,
+            action: decision.action,
+            filtered: false,
+            intervened: false,
+            reward: judgement.reward as f32,
+            end,
+            log_prob_action: decision.log_prob_action,
+            log_prob_option: decision.log_prob_option,
+            log_prob_termination: decision.log_prob_termination,
+            log_prob_mixture: decision.log_prob_mixture,
+            termination_prob: decision.termination_prob,
+        });
+        self.t += 1;
+        self.recorded += 1;
+        if end == End::None {
+            return Arrival::Quiet;
+        }
+        let success = (judgement.success, judgement.success_strict);
+        let stats = self.outcome(end, success, stamp_secs, rollout);
+        self.next_episode();
+        Arrival::Ended(stats)
+    }
+
+    fn count(&mut self, decision: &Decision, judgement: &crate::task::Judgement) {
+        let sums = &mut self.sums;
+        sums.option_steps[usize::from(decision.option)] += 1;
+        if decision.option_terminated && decision.forced != Forced::Init {
+            sums.option_runs[usize::from(decision.option_prev)] += 1;
+            sums.forced_ends += u32::from(decision.forced == Forced::MaxSteps);
+        }
+        sums.episode_return += judgement.reward;
+        sums.error = judgement.error;
+        if judgement.success && sums.first_success.is_none() {
+            sums.first_success = Some(self.t + 1);
+        }
+    }
+
+    fn outcome(
+        &self,
+        end: End,
+        (success, success_strict): (bool, bool),
+        stamp_secs: f64,
+        rollout: &str,
+    ) -> EpisodeStats {
+        EpisodeStats {
+            stamp_secs,
+            rollout: rollout.to_owned(),
+            env: self.env,
+            episode: self.number,
+            version: self.open.steps.last().map_or(0, |step| step.version),
+            episode_return: self.sums.episode_return as f32,
+            length: self.t,
+            end,
+            final_error: self.sums.error as f32,
+            success,
+            success_strict,
+            first_success_step: self.sums.first_success.unwrap_or(self.t),
+            option_steps: self.sums.option_steps.clone(),
+            option_runs: self.sums.option_runs.clone(),
+            forced_ends: self.sums.forced_ends,
+        }
+    }
+
+    fn next_episode(&mut self) {
+        self.number += 1;
+        self.t = 0;
+        self.running = Running::default();
+        self.sums = Sums::new(self.sums.option_steps.len());
+        self.stage = Stage::Fresh;
+    }
+}

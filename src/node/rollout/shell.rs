@@ -1,0 +1,106 @@
+//! The rollout over channels.
+
+use super::Agent;
+use crate::contract::Snapshot;
+use crate::data::{Ack, ArmCommands, ArmStates, Batch, EpisodeStats, LearnerStatus, Operation, RolloutStatus};
+use crate::error::Result;
+use crate::node::{Output, Shutdown};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// Period of the status.
+const STATUS: Duration = Duration::from_millis(200);
+/// Period of resends and pulls.
+const BEAT: Duration = Duration::from_millis(20);
+
+/// What a rollout hears.
+pub struct Inputs {
+    /// States of the arms.
+    pub states: mpsc::Receiver<ArmStates>,
+    /// The newest weights.
+    pub weights: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The learner's acknowledgements of this stream.
+    pub acks: mpsc::Receiver<Ack>,
+    /// The learner's status.
+    pub learner: mpsc::Receiver<LearnerStatus>,
+}
+
+/// What a rollout says.
+pub struct Outputs {
+    /// Answers to the states.
+    pub commands: Output<ArmCommands>,
+    /// Numbered transitions.
+    pub batches: Output<Batch>,
+    /// Its status.
+    pub status: Output<RolloutStatus>,
+    /// Episodes that ended, for people.
+    pub episodes: Output<EpisodeStats>,
+    /// Asks for the newest weights; they come by [`Inputs::weights`].
+    pub pull: Box<dyn FnMut() + Send>,
+}
+
+/// Runs until `shutdown`, or until its inputs are gone. Fails if simulator and rollout do not fit.
+pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
+    let start = Instant::now();
+    let mut beat = tokio::time::interval(BEAT);
+    let mut held: Option<ArmStates> = None;
+    let mut said = (agent.status(), Instant::now());
+    (outputs.status)(&said.0);
+    loop {
+        let mut states = tokio::select! {
+            biased;
+            () = shutdown.wait() => break,
+            status = inputs.learner.recv() => match status {
+                Some(status) => { agent.learner_status(&status, start.elapsed()); None }
+                None => break,
+            },
+            changed = inputs.weights.changed() => match changed {
+                Ok(()) => {
+                    let snapshot = inputs.weights.borrow_and_update().clone();
+                    if let Some(snapshot) = snapshot { agent.weights(&snapshot, start.elapsed()); }
+                    None
+                }
+                Err(_) => break,
+            },
+            ack = inputs.acks.recv() => match ack {
+                Some(ack) => { agent.ack(&ack); None }
+                None => break,
+            },
+            states = inputs.states.recv() => match states {
+                Some(states) => Some(states),
+                None => break,
+            },
+            _ = beat.tick() => None,
+        };
+        // Only the newest states count; what was held is answered as soon as it may be.
+        while let Ok(newer) = inputs.states.try_recv() {
+            states = Some(newer);
+        }
+        let fresh = states.is_some();
+        if let Some(states) = states.or_else(|| held.take()) {
+            let commands = agent.states(&states)?;
+            let holds = commands.operation.iter().all(|&operation| operation == Operation::Hold);
+            if fresh || !holds {
+                (outputs.commands)(&commands);
+            }
+            held = holds.then_some(states);
+        }
+        let now = start.elapsed();
+        agent.due(now).iter().for_each(&mut outputs.batches);
+        agent.episodes().iter().for_each(&mut outputs.episodes);
+        if agent.pull_due(now) {
+            (outputs.pull)();
+        }
+        let status = agent.status();
+        let news = (&status.state, status.version, status.life, status.phase)
+            != (&said.0.state, said.0.version, said.0.life, said.0.phase);
+        if news || STATUS <= said.1.elapsed() {
+            (outputs.status)(&status);
+            said = (status, Instant::now());
+        }
+    }
+    agent.leave();
+    (outputs.status)(&agent.status());
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The simulator in lockstep: answers commands with the next states, and repeats states that nobody answers.
+
+use super::{Output, Shutdown};
+use crate::data::{ArmCommands, ArmStates};
+use crate::sim::{Answer, Lockstep};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// How often the shell looks whether the states are due again.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Runs until `shutdown`. Refusals of a second rollout are told once for each sentence.
+pub async fn run(
+    mut lockstep: Lockstep,
+    mut commands: mpsc::Receiver<ArmCommands>,
+    mut states: Output<ArmStates>,
+    mut shutdown: Shutdown,
+) {
+    let start = Instant::now();
+    let mut told = String::new();
+    states(&lockstep.states());
+    loop {
+        let command = tokio::select! {
+            biased;
+            () = shutdown.wait() => return,
+            command = tokio::time::timeout(POLL, commands.recv()) => command,
+        };
+        let now = start.elapsed().as_secs_f64();
+        match command {
+            Ok(None) => return,
+            Ok(Some(command)) => match lockstep.command(now, &command) {
+                Answer::Stepped | Answer::Repeat => states(&lockstep.states()),
+                Answer::Held => {}
+                Answer::Refused(sentence) => {
+                    if told != sentence {
+                        tracing::error!("{sentence}");
+                        told = sentence;
+                    }
+                }
+            },
+            Err(_) => {}
+        }
+        if lockstep.due(now) {
+            states(&lockstep.states());
+        }
+    }
+}

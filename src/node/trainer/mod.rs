@@ -1,0 +1,207 @@
+//! The trainer: learns from gathered rows, keeps count, records metrics, saves checkpoints. It owns libtorch's part of
+//! the learner and lives on one thread.
+
+mod state;
+
+use super::learner::{Lesson, Work};
+use crate::config::{self, Config, Purpose, Seed};
+use crate::contract::{Contract, Snapshot};
+use crate::data::{End, EpisodeStats, Fragment, Table};
+use crate::error::{Error, Result};
+use crate::learn::HsPpo;
+use crate::report::{Clock, Recorder, names};
+use crate::run::{self, Checkpoint, RunDir, Which};
+use serde_json::json;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use uuid::Uuid;
+
+/// Episodes behind the training scores.
+const RECENT: usize = 100;
+
+/// What the trainer did.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// A new version to publish.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// The streams of a checkpoint that is on disk.
+    pub durable: Option<Table>,
+}
+
+/// Learns; see the module.
+pub struct Trainer {
+    config: Config,
+    algorithm: HsPpo,
+    run: Uuid,
+    life: u32,
+    version: u64,
+    /// Time trained in earlier lives [s].
+    trained_secs: f64,
+    started: Option<Instant>,
+    recent: VecDeque<EpisodeStats>,
+    table: Table,
+    folder: Option<(RunDir, Recorder)>,
+    saved_updates: Option<u64>,
+}
+
+impl Trainer {
+    /// Opens the run folder of the configuration (makes it where it is missing), counts a life, and goes on from its
+    /// newest checkpoint. Returns the streams of that checkpoint too.
+    pub fn open(config: &Config) -> Result<(Self, Table)> {
+        let folder = open_folder(config)?;
+        let life = folder.start_life()?;
+        let contract = Arc::new(config.contract()?);
+        let checkpoint = match folder.checkpoint(Which::Newest)? {
+            Some(path) => Some(run::load(&path, Some(&contract))?),
+            None => None,
+        };
+        let told = (!config.learner.run.is_empty()).then(|| Uuid::parse_str(&config.learner.run).ok()).flatten();
+        let mut trainer = Self::new(config, contract, told.unwrap_or_else(Uuid::new_v4), life)?;
+        if let Some(checkpoint) = checkpoint {
+            trainer.resume(checkpoint)?;
+        }
+        let recorder = Recorder::open(folder.path(), trainer.env_steps())?;
+        trainer.folder = Some((folder, recorder));
+        let table = trainer.table.clone();
+        Ok((trainer, table))
+    }
+
+    /// Without a folder: nothing is recorded and nothing saved.
+    pub fn new(config: &Config, contract: Arc<Contract>, run: Uuid, life: u32) -> Result<Self> {
+        crate::policy::set_threads(config.learner.torch_threads);
+        let seed = Seed::root(config.seed).of(Purpose::Parameters);
+        Ok(Self {
+            algorithm: HsPpo::new(contract, &config.learner.hs_ppo, seed)?,
+            config: config.clone(),
+            run,
+            life,
+            version: 1,
+            trained_secs: 0.0,
+            started: None,
+            recent: VecDeque::new(),
+            table: Table::default(),
+            folder: None,
+            saved_updates: None,
+        })
+    }
+
+    /// Run and life.
+    pub fn identity(&self) -> (Uuid, u32) {
+        (self.run, self.life)
+    }
+
+    /// Transitions learned from.
+    pub fn env_steps(&self) -> u64 {
+        self.algorithm.env_steps()
+    }
+
+    /// The present parameters under the present version.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::new(self.algorithm.snapshot(self.run, self.life, self.version))
+    }
+
+    /// Does what it is asked, and gives the next version.
+    pub fn work(&mut self, work: Work) -> Result<Done> {
+        let mut done = Done::default();
+        if let Work::Update(lesson) = work {
+            self.learn(lesson)?;
+            if self.algorithm.updates().is_multiple_of(self.config.learner.save_interval) {
+                done = self.save()?;
+            }
+        }
+        self.version += 1;
+        done.snapshot = Some(self.snapshot());
+        Ok(done)
+    }
+
+    /// Saves a checkpoint, unless the newest one is of the same update.
+    pub fn save(&mut self) -> Result<Done> {
+        let Some((folder, _)) = &self.folder else { return Ok(Done::default()) };
+        if self.saved_updates == Some(self.algorithm.updates()) {
+            return Ok(Done::default());
+        }
+        let checkpoint = Checkpoint {
+            snapshot: (*self.snapshot()).clone(),
+            config: self.config.clone(),
+            score: self.score(),
+            learner: json!({ "streams": self.table, "trained_secs": self.trained() }),
+            state: state::pack(self.algorithm.state()),
+        };
+        run::save(folder, &checkpoint, self.config.learner.keep)?;
+        self.saved_updates = Some(self.algorithm.updates());
+        Ok(Done { snapshot: None, durable: Some(self.table.clone()) })
+    }
+
+    fn learn(&mut self, lesson: Lesson) -> Result<()> {
+        let Lesson { rows, episodes, table, totals } = lesson;
+        self.started.get_or_insert_with(Instant::now);
+        let begun = Instant::now();
+        let rows: Vec<Fragment> = rows.into_iter().map(|row| row.fragment).collect();
+        let mut metrics = self.algorithm.update(&rows, self.version)?;
+        self.table = table;
+        self.remember(episodes);
+        metrics.push("time/learn_secs", begun.elapsed().as_secs_f64());
+        for (name, total) in totals {
+            metrics.push(name, total as f64);
+        }
+        let recent = |value: &dyn Fn(&EpisodeStats) -> f64| {
+            let valid: Vec<f64> = self.recent.iter().map(value).collect();
+            crate::report::stats::mean(&valid).unwrap_or(f64::NAN)
+        };
+        metrics.push(names::RETURN, recent(&|stats| f64::from(stats.episode_return)));
+        metrics.push(names::LENGTH, recent(&|stats| f64::from(stats.first_success_step)));
+        metrics.push(names::SUCCESS, recent(&|stats| f64::from(u8::from(stats.success))));
+        metrics.push(names::SUCCESS_STRICT, recent(&|stats| f64::from(u8::from(stats.success_strict))));
+        let clock = Clock {
+            updates: self.algorithm.updates(),
+            env_steps: self.algorithm.env_steps(),
+            wall_secs: self.trained(),
+        };
+        metrics.push(names::STEPS_PER_SEC, clock.env_steps as f64 / clock.wall_secs.max(1e-9));
+        match &mut self.folder {
+            Some((_, recorder)) => recorder.record(clock, &metrics.iter().collect::<Vec<_>>()),
+            None => Ok(()),
+        }
+    }
+
+    fn remember(&mut self, episodes: Vec<EpisodeStats>) {
+        self.recent.extend(episodes.into_iter().filter(|stats| stats.end != End::Aborted));
+        let surplus = self.recent.len().saturating_sub(RECENT);
+        self.recent.drain(..surplus);
+    }
+
+    /// Mean of both successes over the last episodes, once there are enough of them.
+    fn score(&self) -> Option<f64> {
+        let points = |stats: &EpisodeStats| f64::from(u8::from(stats.success) + u8::from(stats.success_strict)) / 2.0;
+        (self.recent.len() == RECENT).then(|| self.recent.iter().map(points).sum::<f64>() / RECENT as f64)
+    }
+
+    fn trained(&self) -> f64 {
+        self.trained_secs + self.started.map_or(0.0, |started| started.elapsed().as_secs_f64())
+    }
+
+    fn resume(&mut self, checkpoint: Checkpoint) -> Result<()> {
+        let Checkpoint { snapshot, learner, state, .. } = checkpoint;
+        self.algorithm.restore(state::unpack(&snapshot, &state)?)?;
+        self.run = snapshot.run;
+        self.version = snapshot.version + 1;
+        self.saved_updates = Some(self.algorithm.updates());
+        self.trained_secs = learner["trained_secs"].as_f64().unwrap_or(0.0);
+        self.table = serde_json::from_value(learner["streams"].clone())
+            .map_err(|error| Error::invalid(format!("the checkpoint's streams cannot be read: {error}")))?;
+        tracing::info!("goes on from update {} at {} steps", snapshot.updates, snapshot.env_steps);
+        Ok(())
+    }
+}
+
+fn open_folder(config: &Config) -> Result<RunDir> {
+    let path = Path::new(&config.learner.run_dir);
+    if config.learner.run_dir.is_empty() {
+        let algo = config.algo.name();
+        let now = std::time::SystemTime::now();
+        return RunDir::create(Path::new("runs"), &config.task, algo, config.seed, now, &config::to_yaml(config)?);
+    }
+    if path.exists() { RunDir::open(path) } else { RunDir::create_at(path, &config::to_yaml(config)?) }
+}

@@ -1,0 +1,189 @@
+//! The networks on one flat parameter vector. Every weight is a leaf that views the vector: nothing is copied, and a
+//! gradient of a leaf lies at the leaf's place.
+
+use crate::contract::{Contract, Layout};
+use crate::error::{Error, Result};
+use std::ops::Range;
+use tch::{Device, Kind, Tensor};
+
+/// log standard deviations are clamped to this (the bounds of SAC, Haarnoja et al. 2018, narrowed below).
+pub const LOG_STD_RANGE: (f64, f64) = (-5.0, 2.0);
+
+/// A leaf and its place in the flat vector.
+struct Leaf {
+    range: Range<usize>,
+    tensor: Tensor,
+}
+
+struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Linear {
+    fn forward(&self, input: &Tensor) -> Tensor {
+        input.linear(&self.weight, Some(&self.bias))
+    }
+}
+
+/// Actor and critic of a contract.
+pub struct Network {
+    /// K.
+    options: i64,
+    /// A.
+    action: i64,
+    /// Floats of an observation.
+    obs: i64,
+    flat: Tensor,
+    leaves: Vec<Leaf>,
+    actor: Vec<Linear>,
+    heads: Linear,
+    log_std: Tensor,
+    critic: Vec<Linear>,
+    value: Linear,
+}
+
+/// The actor's outputs for N states.
+pub struct Heads {
+    /// Means of the actions before tanh, `[N, K, A]`.
+    pub mean: Tensor,
+    /// Termination logits, `[N, K]`, not clamped.
+    pub termination: Tensor,
+    /// Logits of the policy over options, `[N, K]`.
+    pub over_options: Tensor,
+}
+
+/// Takes leaves out of the flat vector by the names of the first and the last segment of a contiguous run.
+struct Builder<'a> {
+    layout: &'a Layout,
+    flat: &'a Tensor,
+    leaves: Vec<Leaf>,
+    trainable: bool,
+}
+
+impl Builder<'_> {
+    fn leaf(&mut self, first: &str, last: &str, shape: &[i64]) -> Result<Tensor> {
+        let find = |name: &str| {
+            let found = self.layout.segments.iter().find(|segment| segment.name == name);
+            found.ok_or_else(|| Error::invalid(format!("the layout has no segment {name}")))
+        };
+        let range = find(first)?.offset..find(last)?.range().end;
+        let view = self.flat.narrow(0, range.start as i64, range.len() as i64).view(shape);
+        let tensor = view.detach().set_requires_grad(self.trainable);
+        self.leaves.push(Leaf { range, tensor: tensor.shallow_clone() });
+        Ok(tensor)
+    }
+
+    fn linear(&mut self, first: &str, last: &str, inputs: i64, outputs: i64) -> Result<Linear> {
+        Ok(Linear {
+            weight: self.leaf(&format!("{first}.weight"), &format!("{last}.weight"), &[outputs, inputs])?,
+            bias: self.leaf(&format!("{first}.bias"), &format!("{last}.bias"), &[outputs])?,
+        })
+    }
+
+    fn trunk(&mut self, name: &str, obs: i64, hidden: &[usize]) -> Result<Vec<Linear>> {
+        let widths: Vec<i64> = std::iter::once(obs).chain(hidden.iter().map(|&width| width as i64)).collect();
+        let layer = |(layer, pair): (usize, &[i64])| {
+            let name = format!("{name}.{layer}");
+            self.linear(&name, &name, pair[0], pair[1])
+        };
+        widths.windows(2).enumerate().map(layer).collect()
+    }
+}
+
+impl Network {
+    /// Builds the networks of `contract` on a copy of `parameters` (flat, in the order of its layout);
+    /// `trainable` leaves collect gradients.
+    pub fn new(contract: &Contract, parameters: &[f32], trainable: bool) -> Result<Self> {
+        let layout = contract.layout();
+        if parameters.len() != layout.len() {
+            let (found, want) = (parameters.len(), layout.len());
+            return Err(Error::invalid(format!("a network of this contract has {want} parameters, not {found}")));
+        }
+        let (obs, action) = (contract.obs_size() as i64, contract.action_size() as i64);
+        let (options, hidden) = (contract.options.count as i64, &contract.network.hidden);
+        let features = hidden.last().map_or(obs, |&width| width as i64);
+        let flat = Tensor::from_slice(parameters).to_device(Device::Cpu);
+        let mut build = Builder { layout: &layout, flat: &flat, leaves: Vec::new(), trainable };
+        let last_log_std = format!("option.{}.log_std", options - 1);
+        let actor = build.trunk("actor", obs, hidden)?;
+        let heads = build.linear("option.0.mean", "over_options", features, options * (action + 2))?;
+        let log_std = build.leaf("option.0.log_std", &last_log_std, &[options, action])?;
+        let critic = build.trunk("critic", obs, hidden)?;
+        let value = build.linear("critic.value", "critic.value", features, options)?;
+        let leaves = build.leaves;
+        Ok(Self { options, action, obs, flat, leaves, actor, heads, log_std, critic, value })
+    }
+
+    /// K.
+    pub fn options(&self) -> usize {
+        self.options as usize
+    }
+
+    /// A.
+    pub fn action_size(&self) -> usize {
+        self.action as usize
+    }
+
+    /// `[N, D]` out of N normalised observations, row-major.
+    pub fn input(&self, observations: &[f32]) -> Tensor {
+        Tensor::from_slice(observations).view([-1, self.obs])
+    }
+
+    /// All heads of the actor in one matrix, `[N, K A + 2 K]`: means by option, termination, over options.
+    pub fn actor(&self, input: &Tensor) -> Tensor {
+        self.heads.forward(&trunk(&self.actor, input))
+    }
+
+    /// The actor's heads apart.
+    pub fn split(&self, heads: &Tensor) -> Heads {
+        let (k, a) = (self.options, self.action);
+        Heads {
+            mean: heads.narrow(1, 0, k * a).view([-1, k, a]),
+            termination: heads.narrow(1, k * a, k),
+            over_options: heads.narrow(1, k * a + k, k),
+        }
+    }
+
+    /// log standard deviations before tanh, `[K, A]`, clamped to [`LOG_STD_RANGE`].
+    pub fn log_std(&self) -> Tensor {
+        self.log_std.clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1)
+    }
+
+    /// Q(s, .), `[N, K]`.
+    pub fn critic(&self, input: &Tensor) -> Tensor {
+        self.value.forward(&trunk(&self.critic, input))
+    }
+
+    /// Replaces the parameters.
+    pub fn load(&mut self, parameters: &[f32]) {
+        tch::no_grad(|| self.flat.copy_(&Tensor::from_slice(parameters)));
+    }
+
+    /// Writes the gradient at the leaves' places and clears it; 0 where nothing flowed.
+    pub fn take_gradient(&mut self, gradient: &mut [f32]) {
+        for leaf in &mut self.leaves {
+            let out = &mut gradient[leaf.range.clone()];
+            let mut grad = leaf.tensor.grad();
+            if grad.defined() {
+                grad.copy_data(out, leaf.range.len());
+                let _ = grad.zero_();
+            } else {
+                out.fill(0.0);
+            }
+        }
+    }
+}
+
+fn trunk(layers: &[Linear], input: &Tensor) -> Tensor {
+    let first = input.shallow_clone();
+    layers.iter().fold(first, |features, layer| layer.forward(&features).tanh_())
+}
+
+/// Copies a float tensor out, row-major.
+pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {
+    let tensor = tensor.to_kind(Kind::Float).contiguous();
+    let mut out = vec![0.0; tensor.numel()];
+    tensor.copy_data(&mut out, tensor.numel());
+    out
+}

@@ -1,0 +1,81 @@
+//! The actor's outputs as plain numbers. What acts and what learns read the same densities here.
+
+use super::network::{Network, floats};
+use crate::option::log_softmax;
+use tch::Tensor;
+
+/// Actor outputs of N states.
+pub struct Outputs {
+    options: usize,
+    action: usize,
+    /// `[N, K A + 2 K]`, as [`Network::actor`] has them.
+    heads: Vec<f32>,
+    /// `[K, A]`.
+    log_std: Vec<f64>,
+}
+
+impl Outputs {
+    /// Runs the actor on `[N, D]`, without gradients.
+    pub fn new(network: &Network, input: &Tensor) -> Self {
+        tch::no_grad(|| Self {
+            options: network.options(),
+            action: network.action_size(),
+            heads: floats(&network.actor(input)),
+            log_std: floats(&network.log_std()).into_iter().map(f64::from).collect(),
+        })
+    }
+
+    fn row(&self, row: usize) -> &[f32] {
+        let width = self.options * (self.action + 2);
+        &self.heads[row * width..(row + 1) * width]
+    }
+
+    /// Whether every output of a state is finite.
+    pub fn finite(&self, row: usize) -> bool {
+        self.row(row).iter().all(|output| output.is_finite())
+    }
+
+    /// Mean of an option's action before tanh, A floats.
+    pub fn mean(&self, row: usize, option: usize) -> &[f32] {
+        &self.row(row)[option * self.action..(option + 1) * self.action]
+    }
+
+    /// Means of all options, `[N, K, A]`.
+    pub fn means(&self) -> Tensor {
+        let (k, a) = (self.options as i64, self.action as i64);
+        Tensor::from_slice(&self.heads).view([-1, k * (a + 2)]).narrow(1, 0, k * a).contiguous().view([-1, k, a])
+    }
+
+    /// log standard deviations of an option's action before tanh, A floats.
+    pub fn log_std(&self, option: usize) -> &[f64] {
+        &self.log_std[option * self.action..(option + 1) * self.action]
+    }
+
+    /// An option's termination logit.
+    pub fn termination(&self, row: usize, option: usize) -> f64 {
+        f64::from(self.row(row)[self.options * self.action + option])
+    }
+
+    /// log P(. | s), K numbers.
+    pub fn log_over_options(&self, row: usize) -> Vec<f64> {
+        let first = self.options * (self.action + 1);
+        let mut logs: Vec<f64> = self.row(row)[first..].iter().map(|&logit| f64::from(logit)).collect();
+        log_softmax(&mut logs);
+        logs
+    }
+
+    /// log density of a proposal (before tanh) under an option: a diagonal Gaussian. The Jacobian of tanh is left out:
+    /// it depends on the proposal alone and cancels in every ratio.
+    pub fn log_prob_action(&self, row: usize, option: usize, proposal: &[f32]) -> f64 {
+        let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
+        self.mean(row, option)
+            .iter()
+            .zip(self.log_std(option))
+            .zip(proposal)
+            .map(|((&mean, log_std), &proposal)| {
+                let z = (f64::from(proposal) - f64::from(mean)) * (-log_std).exp();
+                -0.5 * z * z - log_std - half_log_tau
+            })
+            .sum()
+    }
+}

@@ -1,0 +1,200 @@
+//! One ROS node: what it hears, says, serves and asks, and what it does periodically. Built on the caller's thread,
+//! then moved to a thread of its own by [`Node::spin`].
+
+use super::graph::Graph;
+use super::names::Names;
+use super::parameters::{self, Parameters};
+use super::qos::Qos;
+use super::running::{Periodic, Pump, Running};
+use crate::error::{Error, Result};
+use futures::{FutureExt as _, StreamExt as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A message type.
+pub trait Message: r2r::WrappedTypesupport + Send + 'static {}
+impl<M: r2r::WrappedTypesupport + Send + 'static> Message for M {}
+
+/// A service type.
+pub trait Service: r2r::WrappedServiceTypeSupport<Request: Send, Response: Send> + Send + 'static {}
+impl<S: r2r::WrappedServiceTypeSupport<Request: Send, Response: Send> + Send + 'static> Service for S {}
+
+/// A node under construction. Closures given to it run on its spin thread: they hand over and return.
+pub struct Node {
+    pub(super) inner: r2r::Node,
+    pub(super) pumps: Vec<Pump>,
+    pub(super) periodic: Vec<Periodic>,
+    pub(super) names: Names,
+    shown: Option<Parameters>,
+}
+
+impl Node {
+    /// Joins the ROS graph as `name`. Arguments of the process after `--ros-args` may rename it, give it a namespace,
+    /// remap its topics and set its parameters.
+    pub fn start(name: &str) -> Result<Self> {
+        let context = context().map_err(|why| Error::invalid(format!("ROS does not start: {why}")))?;
+        let inner = r2r::Node::create(context, name, "")
+            .map_err(|error| Error::invalid(format!("node {name:?} cannot be made: {error}")))?;
+        let unnamed = |error| Error::invalid(format!("node {name:?} has no name: {error}"));
+        let (node, namespace) = (inner.name().map_err(unnamed)?, inner.namespace().map_err(unnamed)?);
+        let names = Names::new(&node, &namespace, std::env::args());
+        Ok(Self { inner, pumps: Vec::new(), periodic: Vec::new(), names, shown: None })
+    }
+
+    /// The parameters that it was given: nested objects, `learner.gamma` is `gamma` in `learner`.
+    pub fn parameters(&self) -> Result<serde_json::Value> {
+        let given = self.inner.params.lock().unwrap_or_else(PoisonError::into_inner);
+        parameters::nested(given.iter().map(|(name, parameter)| (name, &parameter.value)))
+    }
+
+    /// What `ros2 param` shows: all values that count, defaults included. Without it, those that were given.
+    pub fn show_parameters(&mut self, values: &serde_json::Value) {
+        self.shown = Some(parameters::dotted(values));
+    }
+
+    /// Its name with namespace, as the graph shows it.
+    pub fn full_name(&self) -> Result<String> {
+        self.inner.fully_qualified_name().map_err(|error| Error::invalid(format!("the node has no name: {error}")))
+    }
+
+    /// Gives every message of a topic to `each`, in order. No message that DDS has kept is lost on the way.
+    pub fn subscribe<M: Message>(
+        &mut self,
+        topic: &str,
+        qos: Qos,
+        mut each: impl FnMut(M) + Send + 'static,
+    ) -> Result<()> {
+        let mut stream = self
+            .inner
+            .subscribe::<M>(topic, qos)
+            .map_err(|error| Error::invalid(format!("topic {topic:?} cannot be subscribed: {error}")))?;
+        self.pumps.push(Box::new(move || {
+            while let Some(Some(message)) = stream.next().now_or_never() {
+                each(message);
+            }
+        }));
+        Ok(())
+    }
+
+    /// A publisher of a topic.
+    pub fn publish<M: Message>(&mut self, topic: &str, qos: Qos) -> Result<Publisher<M>> {
+        let inner = self
+            .inner
+            .create_publisher::<M>(topic, qos)
+            .map_err(|error| Error::invalid(format!("topic {topic:?} cannot be published: {error}")))?;
+        Ok(Publisher { topic: topic.into(), inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    /// Answers a service.
+    pub fn serve<S: Service>(
+        &mut self,
+        name: &str,
+        mut answer: impl FnMut(S::Request) -> S::Response + Send + 'static,
+    ) -> Result<()> {
+        let mut stream = self
+            .inner
+            .create_service::<S>(name, Qos::services_default())
+            .map_err(|error| Error::invalid(format!("service {name:?} cannot be served: {error}")))?;
+        let name = name.to_owned();
+        self.pumps.push(Box::new(move || {
+            while let Some(Some(mut request)) = stream.next().now_or_never() {
+                let response = answer(std::mem::take(&mut request.message));
+                if let Err(error) = request.respond(response) {
+                    tracing::warn!("service {name} could not answer: {error}");
+                }
+            }
+        }));
+        Ok(())
+    }
+
+    /// A client of a service.
+    pub fn client<S: Service>(&mut self, name: &str) -> Result<Client<S>> {
+        let inner = self
+            .inner
+            .create_client::<S>(name, Qos::services_default())
+            .map_err(|error| Error::invalid(format!("service {name:?} cannot be called: {error}")))?;
+        Ok(Client { name: name.into(), inner: Arc::new(inner) })
+    }
+
+    /// Does something at this period of the steady clock, first after one period. A late turn is not made up for.
+    pub fn every(&mut self, period: Duration, run: impl FnMut(&Graph<'_>) + Send + 'static) {
+        self.periodic.push(Periodic { period, due: Instant::now() + period, run: Box::new(run) });
+    }
+
+    /// Moves the node to its own thread, where it lives until it is stopped.
+    pub fn spin(mut self) -> Result<Running> {
+        let shown = match self.shown.take() {
+            Some(shown) => shown,
+            None => parameters::dotted(&self.parameters()?),
+        };
+        parameters::serve(&mut self, shown)?;
+        Running::start(self)
+    }
+}
+
+/// The process's ROS context. r2r panics on arguments that rcl refuses; what it says is enough.
+fn context() -> Result<r2r::Context, String> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let context = catch_unwind(r2r::Context::create);
+    std::panic::set_hook(hook);
+    match context {
+        Ok(context) => context.map_err(|error| error.to_string()),
+        Err(panic) => Err(super::running::said(&*panic).to_owned()),
+    }
+}
+
+/// Publishes one topic, from any thread; clones publish the same.
+pub struct Publisher<M: Message> {
+    topic: Arc<str>,
+    // r2r's publisher may move between threads but not be shared by them
+    inner: Arc<Mutex<r2r::Publisher<M>>>,
+}
+
+impl<M: Message> Clone for Publisher<M> {
+    fn clone(&self) -> Self {
+        Self { topic: self.topic.clone(), inner: self.inner.clone() }
+    }
+}
+
+impl<M: Message> Publisher<M> {
+    /// Hands a message to DDS; fails once the node has stopped.
+    pub fn send(&self, message: &M) -> Result<()> {
+        let publisher = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        publisher
+            .publish(message)
+            .map_err(|error| Error::invalid(format!("topic {} could not be published: {error}", self.topic)))
+    }
+
+    /// Matched subscriptions; 0 once the node has stopped.
+    pub fn readers(&self) -> usize {
+        let publisher = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        publisher.get_inter_process_subscription_count().unwrap_or(0)
+    }
+}
+
+/// Calls one service, from any thread; clones call the same.
+pub struct Client<S: Service> {
+    name: Arc<str>,
+    inner: Arc<r2r::Client<S>>,
+}
+
+impl<S: Service> Clone for Client<S> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), inner: self.inner.clone() }
+    }
+}
+
+impl<S: Service> Client<S> {
+    /// Asks once, and waits for the answer at most `patience`. A request that is sent before the server is known goes
+    /// unanswered: ask again. Needs tokio's clock.
+    pub async fn call(&self, request: &S::Request, patience: Duration) -> Result<S::Response> {
+        let refused = |error| Error::invalid(format!("service {} could not be called: {error}", self.name));
+        let answer = self.inner.request(request).map_err(refused)?;
+        match tokio::time::timeout(patience, AssertUnwindSafe(answer)).await {
+            Ok(answer) => answer.map_err(refused),
+            Err(_) => Err(Error::invalid(format!("service {} did not answer within {patience:?}", self.name))),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The run folder: where a training lives on disk. Layout, life counter, checkpoints.
+//!
+//! ```text
+//! runs/<task>__<algo>__<seed>__<unix seconds>/
+//!   config.yaml            the full configuration, resolved
+//!   life                   starts of the learner, +1 before anything is sent
+//!   checkpoints/<updates>/ policy.safetensors, learner.safetensors, manifest.json
+//!   metrics.jsonl, events.out.tfevents.*   written by `report`
+//!   logs/                  one file a node
+//! ```
+
+mod checkpoint;
+mod dir;
+mod disk;
+mod load;
+mod manifest;
+mod tensors;
+#[cfg(test)]
+mod tests;
+
+pub use checkpoint::{Checkpoint, save};
+pub use dir::{RunDir, Which};
+pub use load::{load, load_snapshot};
+pub use manifest::{File, Manifest};
+pub use tensors::LearnerState;

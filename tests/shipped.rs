@@ -1,0 +1,119 @@
+//! What is shipped loads: every configuration and every launch file.
+
+use handoff::config;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Programs that are installed for `ros2 run` and launch.
+const EXECUTABLES: [&str; 3] = ["sim", "rollout", "learner"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.to_str().unwrap().ends_with(ending));
+    files.sort();
+    assert!(!files.is_empty(), "{folder} holds no *{ending}");
+    files
+}
+
+#[test]
+fn every_configuration_loads() {
+    for path in files("configs", ".yaml") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let config = config::from_yaml(&text, "learner").unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        config.contract().unwrap();
+    }
+}
+
+#[test]
+fn the_commented_configuration_lists_every_default() {
+    let text = std::fs::read_to_string(root().join("configs/train.yaml")).unwrap();
+    assert_eq!(config::from_yaml(&text, "train").unwrap(), config::Config::default());
+    let written: Value = serde_saphyr::from_str(&text).unwrap();
+    let written = &written["/**"]["ros__parameters"];
+    fn keys(value: &Value, path: &str, into: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => map.iter().for_each(|(key, value)| keys(value, &format!("{path}.{key}"), into)),
+            _ => into.push(path.to_owned()),
+        }
+    }
+    let (mut listed, mut known) = (Vec::new(), Vec::new());
+    keys(written, "", &mut listed);
+    keys(&serde_json::to_value(config::Config::default()).unwrap(), "", &mut known);
+    listed.sort();
+    known.sort();
+    assert_eq!(listed, known);
+}
+
+/// Executes a launch file against the stand-in in `tests/stand_in`.
+fn execute(launch: &Path, arguments: &[&str]) -> Value {
+    let stand_in = root().join("tests/stand_in");
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(stand_in.join("execute.py"))
+        .arg(launch)
+        .args(arguments)
+        .env("PYTHONPATH", &stand_in)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}: {}", launch.display(), String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The configuration that a launched node would read.
+fn configuration(node: &Value) -> config::Config {
+    let mut parameters = Map::new();
+    for given in node["parameters"].as_array().unwrap() {
+        match given {
+            Value::String(file) => parameters = config::parameters_of(&std::fs::read_to_string(file).unwrap()).unwrap(),
+            given => {
+                for (key, value) in given.as_object().unwrap() {
+                    config::assign(&mut parameters, &format!("{key}={value}")).unwrap();
+                }
+            }
+        }
+    }
+    config::from_parameters(Value::Object(parameters)).unwrap_or_else(|error| panic!("{node}: {error}"))
+}
+
+#[test]
+fn every_launch_file_starts_nodes_that_exist_with_parameters_that_exist() {
+    for path in files("launch", ".launch.py") {
+        let graph = execute(&path, &[]);
+        for (name, description) in graph["arguments"].as_object().unwrap() {
+            assert!(!description.as_str().unwrap().is_empty(), "{}: {name} is not described", path.display());
+        }
+        let nodes = graph["nodes"].as_array().unwrap();
+        assert!(!nodes.is_empty(), "{} starts nothing", path.display());
+        for node in nodes {
+            assert_eq!(node["package"], "handoff");
+            assert!(EXECUTABLES.contains(&node["executable"].as_str().unwrap()), "{node} does not exist");
+            configuration(node);
+        }
+    }
+}
+
+#[test]
+fn train_launch_passes_its_arguments_on() {
+    let file = root().join("configs/train.yaml");
+    let arguments = ["rollouts:=3", "envs:=10", "seed:=7", "options:=2", "env_steps:=5000"];
+    let config = format!("config:={}", file.display());
+    let graph = execute(&root().join("launch/train.launch.py"), &[&arguments[..], &[&config]].concat());
+    let nodes = graph["nodes"].as_array().unwrap();
+    let of = |executable: &str| nodes.iter().filter(|node| node["executable"] == executable).collect::<Vec<_>>();
+    assert_eq!((of("sim").len(), of("rollout").len(), of("learner").len()), (3, 3, 1));
+    let envs: Vec<usize> = of("rollout").into_iter().map(|node| configuration(node).rollout.num_envs).collect();
+    assert_eq!(envs, [4, 3, 3]);
+    for (sim, rollout) in of("sim").into_iter().zip(of("rollout")) {
+        assert_eq!(sim["namespace"], rollout["namespace"]);
+        assert_eq!(configuration(sim).rollout.num_envs, configuration(rollout).rollout.num_envs);
+    }
+    let learner = configuration(of("learner")[0]);
+    assert_eq!((learner.seed, learner.options.count, learner.learner.min_rollouts), (7, 2, 3));
+    assert_eq!((learner.train.env_steps, learner.train.minutes), (5000, 0.0));
+}

@@ -1,0 +1,3 @@
+class Shutdown:
+    def __init__(self, *, reason):
+        self.reason = reason

@@ -1,0 +1,12 @@
+//! Everything that needs more than one room, in one binary so that libtorch links once.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
+
+mod entry;
+#[cfg(feature = "ros")]
+mod ros;
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod serial;
+mod shipped;
+mod tidy;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod train;

@@ -1,0 +1,68 @@
+//! The doors between the rooms.
+
+use std::path::{Path, PathBuf};
+
+/// Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Whether the code holds the word as a path of its own, not as the end of another (`watch::` is not `tch::`).
+fn says(code: &str, word: &str) -> bool {
+    let begins = |at: usize| !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+    code.match_indices(word).any(|(at, _)| begins(at))
+}
+
+/// Asserts that only these rooms say one of the words in their code (comments do not count).
+fn only(rooms: &[&str], words: &[&str]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut seen = false;
+    for path in sources(&root) {
+        let room = path.strip_prefix(&root).unwrap().iter().next().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (line, code) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let found = words.iter().find(|word| says(code, word));
+            let allowed = rooms.contains(&room.as_str());
+            seen |= allowed && found.is_some();
+            assert!(allowed || found.is_none(), "{}:{}: only {rooms:?} may say {found:?}", path.display(), line + 1);
+        }
+    }
+    assert!(seen, "no room of {rooms:?} says {words:?}: this test looks for the wrong words");
+}
+
+#[test]
+fn only_ros_names_r2r() {
+    only(&["ros"], &["r2r::"]);
+}
+
+#[test]
+fn only_policy_and_learn_name_tch() {
+    only(&["policy", "learn"], &["tch::"]);
+}
+
+#[test]
+fn only_sim_names_mujoco() {
+    only(&["sim"], &["mujoco_rs"]);
+}
+
+#[test]
+fn sim_learn_and_ros_never_meet() {
+    only(&["sim", "node", "app"], &["crate::sim"]);
+    only(&["learn", "node", "app"], &["crate::learn"]);
+    only(&["ros", "app"], &["crate::ros"]);
+}
+
+#[test]
+fn programs_only_parse_and_run() {
+    let program = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/handoff.rs")).unwrap();
+    assert!(program.lines().count() <= 60, "src/bin/handoff.rs has {} lines", program.lines().count());
+}
