@@ -1,6 +1,6 @@
 use super::moved;
 use crate::config::Seed;
-use crate::robot::{ARM_DOF, CAPSULES, PAIRS, Robot, Rows, place, tcp};
+use crate::robot::{ARM_DOF, CAPSULES, PAIRS, PerJoint, Robot, place, tcp};
 use crate::sim::HOME;
 use crate::sim::model::load;
 use mujoco_rs::prelude::{MjData, MjModel, MjtObjBase};
@@ -9,7 +9,7 @@ use rand::RngExt as _;
 
 const TIMESTEP_SECS: f64 = 1.0 / 240.0;
 
-fn anywhere(draw: u64) -> Rows {
+fn anywhere(draw: u64) -> PerJoint {
     let (limits, mut rng) = (Robot::Panda.limits(), Seed::root(11).rng(draw));
     std::array::from_fn(|joint| rng.random_range(limits.position_min_rad[joint]..limits.position_max_rad[joint]))
 }
@@ -79,7 +79,7 @@ fn no_contact_at_rest_where_episodes_start() {
 #[test]
 fn the_arm_meets_the_table_and_itself() {
     let model = load(Robot::Panda, TIMESTEP_SECS, false).unwrap();
-    let contacts = |q: Rows| {
+    let contacts = |q: PerJoint| {
         let mut data = MjData::new(&model);
         data.qpos_mut()[..ARM_DOF].copy_from_slice(&q);
         data.forward();
