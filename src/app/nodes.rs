@@ -178,9 +178,14 @@ pub(super) fn learner(arguments: &cli::Node) -> Result<()> {
 
 /// Joins ROS, reads the parameters, starts the logs.
 fn start(name: &str) -> Result<(Node, Config)> {
-    let node = Node::start(name)?;
+    let mut node = Node::start(name)?;
     let config = config::from_parameters(node.parameters()?)?;
-    crate::report::logs::start(&node.full_name()?, None, None)?;
+    if let Ok(values) = serde_json::to_value(&config) {
+        node.show_parameters(&values);
+    }
+    let (warnings, lines) = ros::rosout();
+    node.rosout(lines)?;
+    crate::report::logs::start_with(&node.full_name()?, None, None, Some(Box::new(warnings)))?;
     Ok((node, config))
 }
 
