@@ -12,6 +12,7 @@ use crate::node::{Output, Shutdown, Stopper, learner, rollout, simulator};
 use crate::policy::Sampling;
 use crate::ros::{self, Node, msg, srv};
 use crate::sim::{Arms, Lockstep};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -185,7 +186,9 @@ fn start(name: &str) -> Result<(Node, Config)> {
     }
     let (warnings, lines) = ros::rosout();
     node.rosout(lines)?;
-    crate::report::logs::start_with(&node.full_name()?, None, None, Some(Box::new(warnings)))?;
+    let logs = Path::new(&config.learner.run_dir).join("logs");
+    let folder = (!config.learner.run_dir.is_empty() && logs.is_dir()).then_some(logs.as_path());
+    crate::report::logs::start_with(&node.full_name()?, folder, None, Some(Box::new(warnings)))?;
     Ok((node, config))
 }
 
