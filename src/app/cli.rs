@@ -160,6 +160,10 @@ impl Train {
 
 /// Words for the first line of a training.
 pub fn describe(config: &Config) -> String {
+    let options = match config.option_count() {
+        1 => "1 option".into(),
+        count => format!("{count} options"),
+    };
     let mode = match config.learner.update_mode {
         UpdateMode::Sync => "sync",
         UpdateMode::Async => "async",
@@ -171,8 +175,8 @@ pub fn describe(config: &Config) -> String {
         (minutes, steps) => format!("{minutes} min or {steps} steps"),
     };
     format!(
-        "{} · {} options · {} environments in {} rollouts · {mode} · seed {} · {budget}",
-        config.task, config.options.count, config.train.envs, config.train.rollouts, config.seed
+        "{} · {options} · {} environments in {} rollouts · {mode} · seed {} · {budget}",
+        config.task, config.train.envs, config.train.rollouts, config.seed
     )
 }
 

@@ -47,8 +47,8 @@ fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampli
         return Err(Error::invalid("--episodes 0 evaluates nothing: give at least 1"));
     }
     crate::policy::set_threads(1);
-    let snapshot = Arc::new(run::load_snapshot(&RunDir::resolve(path, which)?, None)?);
-    let sim = Sim { told: snapshot.contract.told.clone(), ..Sim::default() };
+    let run::Checkpoint { snapshot, config, .. } = run::load(&RunDir::resolve(path, which)?, None)?;
+    let (snapshot, sim) = (Arc::new(snapshot), Sim { threads: 0, ..config.sim });
     let Play { episodes, runs, termination_prob } = evaluate::play(&snapshot, &sim, episodes, seed, how)?;
     let finished = |runs: &Vec<evaluate::OptionRun>| -> Vec<u32> {
         runs.iter().filter(|run| !run.censored).map(|run| run.steps).collect()

@@ -105,7 +105,7 @@ pub fn train(config: &Config) -> Result<()> {
     let settings = crate::config::Learner { min_rollouts: 1, ..config.learner.clone() };
     let learner = Learner::new(run, life, Arc::new(config.contract()?), &settings, table);
     let mut serial = Serial::new(config, trainer, learner)?;
-    let mut watch = Watch::new(Path::new(&config.learner.run_dir), config.options.count, "");
+    let mut watch = Watch::new(Path::new(&config.learner.run_dir), config.option_count(), "");
     serial.publish();
     let start = Instant::now();
     let spent = |steps: u64| {

@@ -40,7 +40,7 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
 async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
     let mut graph = Graph::new(program, domain.environment(), folder.logs());
-    let mut watch = Watch::new(folder.path(), config.options.count, "starting");
+    let mut watch = Watch::new(folder.path(), config.option_count(), "starting");
     let (stopper, mut shutdown) = Shutdown::new();
     let signals = super::stop::when_signalled(stopper);
     let watched = async {
@@ -71,6 +71,8 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
 fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     let file = folder.join("config.yaml").display().to_string();
     let rollouts = config.train.rollouts;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if config.sim.threads == 0 { (cores / rollouts).max(1) } else { config.sim.threads };
     let mut nodes = vec![node("learner", "learner", "/", file.clone(), |_| Vec::new())];
     for index in 0..rollouts {
         let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
@@ -81,6 +83,7 @@ fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
                 format!("rollout.index:={index}"),
                 format!("rollout.restarts:={restarts}"),
                 format!("rollout.num_envs:={envs}"),
+                format!("sim.threads:={threads}"),
             ]
         };
         nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters));

@@ -349,6 +349,11 @@ impl Default for Train {
 }
 
 impl Config {
+    /// K: a flat algorithm has one option.
+    pub fn option_count(&self) -> usize {
+        if self.algo == Algo::Ppo { 1 } else { self.options.count }
+    }
+
     /// The contract of this configuration; `observation` is the task's.
     pub fn contract(&self) -> crate::error::Result<Contract> {
         let task = crate::task::find(&self.task)?;
@@ -363,7 +368,7 @@ impl Config {
             },
             control_period_secs: 1.0 / self.control_rate_hz,
             options: contract::Options {
-                count: if self.algo == Algo::Ppo { 1 } else { self.options.count },
+                count: self.option_count(),
                 min_steps: self.options.min_steps,
                 max_steps: self.options.max_steps,
             },

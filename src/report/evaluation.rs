@@ -19,7 +19,7 @@ pub struct Evaluation {
     pub success_1cm_interval: [f64; 2],
     /// Mean undiscounted return.
     pub return_mean: f64,
-    /// Mean length [control ticks].
+    /// Mean of the first control tick inside success; an episode that never was there counts with its length.
     pub length_mean: f64,
     /// Episodes that count; aborted ones do not.
     pub episodes: u64,
@@ -27,6 +27,8 @@ pub struct Evaluation {
     pub aborted: u64,
     /// Runs of an option that d_max ended.
     pub forced_ends: u64,
+    /// Their share among the runs that ended before their episode.
+    pub forced_share: f64,
     /// One for each option.
     pub options: Vec<OptionUse>,
 }
@@ -70,6 +72,8 @@ impl Evaluation {
             |value: fn(&EpisodeStats) -> f64| valid.iter().map(|episode| value(episode)).sum::<f64>() / trials as f64;
         let steps = |option: usize| valid.iter().map(|episode| u64::from(episode.option_steps[option])).sum::<u64>();
         let all: u64 = (0..options).map(steps).sum();
+        let forced_ends: u64 = valid.iter().map(|episode| u64::from(episode.forced_ends)).sum();
+        let ends: u64 = valid.iter().flat_map(|episode| &episode.option_runs).map(|&runs| u64::from(runs)).sum();
         let used = |(option, (durations, beta)): (usize, (&Vec<u32>, &f64))| {
             let durations: Vec<f64> = durations.iter().copied().map(f64::from).collect();
             OptionUse {
@@ -84,10 +88,11 @@ impl Evaluation {
             success_1cm: strict as f64 / trials as f64,
             success_1cm_interval: stats::wilson(strict, trials, stats::Z_95),
             return_mean: mean(|episode| episode.episode_return.into()),
-            length_mean: mean(|episode| episode.length.into()),
+            length_mean: mean(|episode| episode.first_success_step.into()),
             episodes: trials,
             aborted: episodes.len() as u64 - trials,
-            forced_ends: valid.iter().map(|episode| u64::from(episode.forced_ends)).sum(),
+            forced_ends,
+            forced_share: forced_ends as f64 / ends.max(1) as f64,
             options: durations.iter().zip(beta_means).enumerate().map(used).collect(),
         })
     }
@@ -101,7 +106,7 @@ impl Evaluation {
         outcome.add_row(["success", &percent(self.success), &interval(self.success_interval)]);
         outcome.add_row(["success at 1 cm", &percent(self.success_1cm), &interval(self.success_1cm_interval)]);
         outcome.add_row(["return", &format!("{:.2}", self.return_mean), ""]);
-        outcome.add_row(["length", &secs(self.length_mean), ""]);
+        outcome.add_row(["first success", &secs(self.length_mean), ""]);
         outcome.add_row(["episodes", &self.episodes.to_string(), ""]);
         if 0 < self.aborted {
             outcome.add_row(["aborted, left out", &self.aborted.to_string(), ""]);
@@ -151,7 +156,7 @@ mod tests {
             final_error: 0.03,
             success,
             success_strict: success && episode_return > -1.0,
-            first_success_step: 3,
+            first_success_step: if success { 3 } else { option_steps.iter().sum() },
             option_steps: option_steps.to_vec(),
             option_runs: vec![1, 1],
             forced_ends: 1,
@@ -173,7 +178,8 @@ mod tests {
         let found = evaluation();
         assert_eq!((found.success, found.success_1cm, found.episodes, found.aborted), (2.0 / 3.0, 1.0 / 3.0, 3, 1));
         assert_eq!((found.return_mean, found.forced_ends), (-2.0, 3));
-        assert!((found.length_mean - 100.0 / 3.0).abs() < 1e-12);
+        assert!((found.length_mean - 46.0 / 3.0).abs() < 1e-12);
+        assert_eq!(found.forced_share, 0.5);
         assert_eq!(found.success_interval, stats::wilson(2, 3, stats::Z_95));
         assert_eq!(found.options[0], OptionUse { share: 0.6, median_duration: Some(9.0), beta_mean: Some(0.25) });
         assert_eq!(found.options[1], OptionUse { share: 0.4, median_duration: None, beta_mean: None });
@@ -196,7 +202,7 @@ mod tests {
         let line = |word: &str| table.lines().find(|line| line.trim().starts_with(word)).unwrap().to_owned();
         // wilson(2, 3) = [0.2077, 0.9385]
         assert!(line("success ").contains("66.7 %") && line("success ").contains("20.8 to 93.9 %"), "{table}");
-        assert!(line("length").contains("1.67 s"), "{table}");
+        assert!(line("first success").contains("0.77 s"), "{table}");
         assert!(line("0 ").contains("60.0 %") && line("0 ").contains("0.45 s"), "{table}");
         assert!(line("1 ").contains('-'), "{table}");
         assert!(table.ends_with("3 runs were ended by their longest duration."), "{table}");
