@@ -10,7 +10,6 @@ use handoff::error::Result;
 use handoff::robot::{ARM_DOF, Robot};
 use handoff::sim::{Arms, HOME};
 use rand::RngExt as _;
-use std::time::Instant;
 
 const ENVS: usize = 16;
 const TICKS: u64 = 1000;
@@ -19,11 +18,11 @@ const PERIOD_SECS: f64 = 0.05;
 const SCALE_RAD: f64 = 0.08;
 
 /// Episodes of 50 ticks: start within 0.1 rad of ready, then random joint deltas; the same for every simulator.
-/// Gives the joint positions of the arms after each tick.
-fn run(arms: &mut Arms) -> Result<Vec<[f64; ARM_DOF]>> {
+/// Gives positions and velocities of the arms' joints after each tick.
+fn run(arms: &mut Arms) -> Result<[Vec<f64>; 2]> {
     let limits = Robot::Panda.limits();
     let mut target = [HOME; ENVS];
-    let mut seen = Vec::new();
+    let mut seen = [Vec::new(), Vec::new()];
     for tick in 0..TICKS {
         let reset = tick % EPISODE == 0;
         let mut rng = Seed::root(3).rng(tick);
@@ -35,9 +34,17 @@ fn run(arms: &mut Arms) -> Result<Vec<[f64; ARM_DOF]>> {
         }
         let operation = [if reset { Operation::Reset } else { Operation::Step }; ENVS];
         arms.step(&operation, &target, &[tick; ENVS])?;
-        seen.extend(arms.position().iter().map(|row| std::array::from_fn::<f64, ARM_DOF, _>(|joint| row[joint])));
+        for (seen, rows) in seen.iter_mut().zip([arms.position(), arms.velocity()]) {
+            seen.extend(rows.iter().flat_map(|row| &row[..ARM_DOF]));
+        }
     }
     Ok(seen)
+}
+
+/// Time that this thread has run [s], whatever else the machine does (Linux: schedstat's first number, in ns).
+fn cpu_secs() -> f64 {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    schedstat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(f64::NAN, |ns| 1e-9 * ns)
 }
 
 fn arms(timestep_secs: f64, told: Told, cube: bool) -> Result<Arms> {
@@ -50,17 +57,19 @@ fn main() -> Result<()> {
         [("arm", Told::default(), false), ("arm, varied", varied, false), ("arm and cube", Told::default(), true)]
     {
         let mut arms = arms(1.0 / 240.0, told, cube)?;
-        let start = Instant::now();
+        let start_secs = cpu_secs();
         run(&mut arms)?;
-        let steps = ENVS as f64 * TICKS as f64;
-        println!("{name}: {:.0} env steps/s on one thread at 20 Hz, 1/240 s", steps / start.elapsed().as_secs_f64());
+        let speed = ENVS as f64 * TICKS as f64 / (cpu_secs() - start_secs);
+        println!("{name}: {speed:.0} env steps per second of one core, at 20 Hz and 1/240 s");
     }
-    let fine = run(&mut arms(1.0 / 10_000.0, Told::default(), false)?)?;
-    for timestep_secs in [1.0 / 240.0, 1.0 / 500.0, 1.0 / 1000.0] {
-        let coarse = run(&mut arms(timestep_secs, Told::default(), false)?)?;
-        let squares = coarse.iter().zip(&fine).flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| (a - b).powi(2));
-        let rms = (squares.sum::<f64>() / (coarse.len() * ARM_DOF) as f64).sqrt();
-        println!("physics step {timestep_secs:.5} s: {:.3} mrad RMS from that of 0.1 ms", 1e3 * rms);
+    let at = |timestep_secs| run(&mut arms(timestep_secs, Told::default(), false)?);
+    let rms =
+        |a: &[f64], b: &[f64]| (a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / a.len() as f64).sqrt();
+    let runs = [("1/240 s", at(1.0 / 240.0)?), ("1/500 s", at(1.0 / 500.0)?), ("0.1 ms", at(1e-4)?)];
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        let [position, velocity] = [0, 1].map(|kind| 1e3 * rms(&runs[a].1[kind], &runs[b].1[kind]));
+        let (a, b) = (runs[a].0, runs[b].0);
+        println!("physics steps of {a} and {b} differ by {position:.2} mrad and {velocity:.1} mrad/s RMS");
     }
     Ok(())
 }

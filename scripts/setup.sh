@@ -77,6 +77,19 @@ need_nextest() {
   rm -rf "$state/cargo/target"
 }
 
+# Sets HANDOFF_PYTHON to a Python that has what the tests compare with: TensorBoard's own reader.
+need_peers() {
+  step peers "$root $(hash_of < "$requirements/tests.txt")" make_peers
+  export HANDOFF_PYTHON=$state/peers/bin/python
+}
+
+make_peers() {
+  choose_python
+  say "fetching TensorBoard, which the tests read events with"
+  "$python" -m venv "$1"
+  pip_install "$1/bin/python" --requirement "$requirements/tests.txt"
+}
+
 # Sets `python` to one that the wheels are made for.
 choose_python() {
   for python in python3 python3.13 python3.12 python3.11 python3.10; do

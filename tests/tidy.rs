@@ -16,6 +16,12 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Whether the code holds the word as a path of its own, not as the end of another (`watch::` is not `tch::`).
+fn says(code: &str, word: &str) -> bool {
+    let begins = |at: usize| !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+    code.match_indices(word).any(|(at, _)| begins(at))
+}
+
 /// Asserts that only these rooms say one of the words in their code (comments do not count).
 fn only(rooms: &[&str], words: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -24,7 +30,7 @@ fn only(rooms: &[&str], words: &[&str]) {
         let room = path.strip_prefix(&root).unwrap().iter().next().unwrap().to_str().unwrap().to_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         for (line, code) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
-            let found = words.iter().find(|word| code.contains(**word));
+            let found = words.iter().find(|word| says(code, word));
             let allowed = rooms.contains(&room.as_str());
             seen |= allowed && found.is_some();
             assert!(allowed || found.is_none(), "{}:{}: only {rooms:?} may say {found:?}", path.display(), line + 1);

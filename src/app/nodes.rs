@@ -12,6 +12,7 @@ use crate::node::{Output, Shutdown, Stopper, learner, rollout, simulator};
 use crate::policy::Sampling;
 use crate::ros::{self, Node, msg, srv};
 use crate::sim::{Arms, Lockstep};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -64,10 +65,11 @@ pub(super) fn rollout(arguments: &cli::Node) -> Result<()> {
     let weights = Arc::new(weights);
     node.subscribe("arm_states", ros::newest(), to_queue::<msg::ArmStates, ArmStates>("arm_states", states))?;
     let own = stream;
+    let mut acks = Queue::new("transition_ack", acks);
     node.subscribe(&learner("transition_ack"), ros::everything(), move |message: msg::TransitionAck| {
         // Most acks are for other streams; a lost one is repeated.
         if message.rollout == own.rollout && message.incarnation == own.incarnation {
-            convert(message, "transition_ack", |ack| drop(acks.try_send(ack)));
+            convert(message, "transition_ack", |ack| acks.put(ack));
         }
     })?;
     node.subscribe(
@@ -86,7 +88,9 @@ pub(super) fn rollout(arguments: &cli::Node) -> Result<()> {
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
         status: to_topic::<msg::RolloutStatus, _>(node.publish(&learner("rollout_status"), ros::everything())?),
         episodes: to_topic::<msg::EpisodeStats, _>(node.publish("episode_stats", ros::everything())?),
-        pull: Box::new(move || drop(pull.try_send(()))),
+        pull: Box::new(move || {
+            let _asked_already = pull.try_send(());
+        }),
     };
     let inputs = rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in };
     let running = node.spin()?;
@@ -121,6 +125,7 @@ pub(super) fn learner(arguments: &cli::Node) -> Result<()> {
     let (statuses, statuses_in) = mpsc::channel(QUEUE);
     let (pause, pause_in) = watch::channel(false);
     let (save, save_in) = mpsc::channel(1);
+    let mut batches = Queue::new("transitions", batches);
     node.subscribe(&topic("transitions"), ros::everything(), move |message: msg::TransitionBatch| {
         // A malformed batch keeps its heading, so that it gets its verdict and blocks nobody.
         let heading = ros::heading(&message);
@@ -129,7 +134,7 @@ pub(super) fn learner(arguments: &cli::Node) -> Result<()> {
             heading
         });
         if let Ok(batch) = batch {
-            drop(batches.try_send(batch));
+            batches.put(batch);
         }
     })?;
     node.subscribe(
@@ -176,7 +181,14 @@ pub(super) fn learner(arguments: &cli::Node) -> Result<()> {
 fn start(name: &str) -> Result<(Node, Config)> {
     let mut node = Node::start(name)?;
     let config = config::from_parameters(node.parameters()?)?;
-    crate::report::logs::start(&node.full_name()?, None, None)?;
+    if let Ok(values) = serde_json::to_value(&config) {
+        node.show_parameters(&values);
+    }
+    let (warnings, lines) = ros::rosout();
+    node.rosout(lines)?;
+    let logs = Path::new(&config.learner.run_dir).join("logs");
+    let folder = (!config.learner.run_dir.is_empty() && logs.is_dir()).then_some(logs.as_path());
+    crate::report::logs::start_with(&node.full_name()?, folder, None, Some(Box::new(warnings)))?;
     Ok((node, config))
 }
 
@@ -205,13 +217,36 @@ fn run(
     outcome.and(node.stop())
 }
 
+/// The bounded way from the spin thread to an actor. What does not fit is dropped and counted; the protocol repeats it.
+struct Queue<T> {
+    topic: &'static str,
+    sender: mpsc::Sender<T>,
+    dropped: u64,
+}
+
+impl<T> Queue<T> {
+    fn new(topic: &'static str, sender: mpsc::Sender<T>) -> Self {
+        Self { topic, sender, dropped: 0 }
+    }
+
+    fn put(&mut self, value: T) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.sender.try_send(value) {
+            self.dropped += 1;
+            if self.dropped.is_power_of_two() {
+                tracing::warn!("{} messages on {} found the queue of {QUEUE} full", self.dropped, self.topic);
+            }
+        }
+    }
+}
+
 /// Puts a topic's messages into a queue, converted. A message that does not convert is refused with a sentence.
-fn to_queue<M, T>(topic: &'static str, queue: mpsc::Sender<T>) -> impl FnMut(M) + Send + 'static
+fn to_queue<M, T>(topic: &'static str, sender: mpsc::Sender<T>) -> impl FnMut(M) + Send + 'static
 where
     T: TryFrom<M, Error = Error> + Send + 'static,
     M: 'static,
 {
-    move |message| convert(message, topic, |value| drop(queue.try_send(value)))
+    let mut queue = Queue::new(topic, sender);
+    move |message| convert(message, topic, |value| queue.put(value))
 }
 
 fn convert<M, T: TryFrom<M, Error = Error>>(message: M, topic: &str, take: impl FnOnce(T)) {

@@ -83,7 +83,7 @@ fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
                 format!("rollout.num_envs:={envs}"),
             ]
         };
-        nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters.clone()));
+        nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters));
         nodes.push(node(&format!("rollout{index}"), "rollout", &namespace, file.clone(), parameters));
     }
     nodes

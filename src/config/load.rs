@@ -115,6 +115,31 @@ mod tests {
         assert!(unfit.contains("min_steps") && unfit.contains('9') && unfit.contains('3'), "{unfit}");
     }
 
+    /// Every leaf of a configuration, with the path that sets it.
+    fn leaves(value: &Value, path: &str, into: &mut Vec<(String, Value)>) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    leaves(value, &path, into);
+                }
+            }
+            leaf => into.push((path.to_owned(), leaf.clone())),
+        }
+    }
+
+    #[test]
+    fn every_key_can_be_set_alone() {
+        let mut all = Vec::new();
+        leaves(&serde_json::to_value(Config::default()).unwrap(), "", &mut all);
+        assert!(60 < all.len());
+        for (path, value) in all {
+            let mut parameters = Map::new();
+            assign(&mut parameters, &format!("{path}={value}")).unwrap();
+            assert_eq!(from_parameters(Value::Object(parameters)).unwrap(), Config::default(), "{path}");
+        }
+    }
+
     #[test]
     fn assignments_nest() {
         let mut parameters = Map::new();

@@ -7,7 +7,7 @@ mod validate;
 pub use load::{assign, from_parameters, from_yaml, parameters_of, to_yaml};
 pub use seed::{Purpose, Seed};
 
-use crate::contract::{ActionMeaning, Architecture, Contract, Network, Options, Told};
+use crate::contract::{self, ActionMeaning, Architecture, Contract, Network, Told};
 use crate::robot::Robot;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,18 @@ pub struct Action {
     pub meaning: Meaning,
     /// Largest joint step or speed, at action 1.
     pub scale: f64,
+}
+
+/// The option process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// K.
+    pub count: usize,
+    /// d_min: control ticks before an option may end.
+    pub min_steps: u32,
+    /// d_max: control ticks after which it must end.
+    pub max_steps: u32,
 }
 
 /// See [`ActionMeaning`].
@@ -237,13 +249,19 @@ impl Default for Config {
             robot: Robot::Panda,
             action: Action::default(),
             control_rate_hz: 20.0,
-            options: Options { count: 4, min_steps: 2, max_steps: 50 },
+            options: Options::default(),
             hidden: vec![128, 128],
             sim: Sim::default(),
             rollout: Rollout::default(),
             learner: Learner::default(),
             train: Train::default(),
         }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { count: 4, min_steps: 2, max_steps: 50 }
     }
 }
 
@@ -307,7 +325,7 @@ impl Default for HsPpo {
             value_loss_coef: 0.5,
             entropy_coef: 0.0,
             option_entropy_coef: 0.005,
-            load_balance_coef: 0.01,
+            load_balance_coef: 0.5,
             anchor_coef: 0.1,
             min_option_steps: 64,
             deliberation_cost: 0.0,
@@ -315,7 +333,7 @@ impl Default for HsPpo {
             desired_kl: 0.0,
             desired_option_kl: 0.0,
             rho_clip: 1.0,
-            log_std_init: -0.5,
+            log_std_init: -1.0,
             termination_bias_init: -2.0,
             observation_clip: 10.0,
             normalise_reward: true,
@@ -344,7 +362,11 @@ impl Config {
                 Meaning::JointVelocity => ActionMeaning::JointVelocity { scale_rad_per_sec: self.action.scale },
             },
             control_period_secs: 1.0 / self.control_rate_hz,
-            options: if self.algo == Algo::Ppo { Options { count: 1, ..self.options } } else { self.options },
+            options: contract::Options {
+                count: if self.algo == Algo::Ppo { 1 } else { self.options.count },
+                min_steps: self.options.min_steps,
+                max_steps: self.options.max_steps,
+            },
             network: Network { architecture: Architecture::OnPolicy, hidden: self.hidden.clone() },
             told: self.sim.told.clone(),
         })

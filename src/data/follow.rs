@@ -115,8 +115,8 @@ impl Follow {
         else {
             return heard;
         };
-        let older = |known: &LearnerStatus| status.version < known.version;
-        if learner.status.as_ref().is_some_and(older) || (status.phase != 0 && status.phase < self.phase) {
+        // Each phase has a version of its own, so that an older version is an older phase, too.
+        if learner.status.as_ref().is_some_and(|known| status.version < known.version) {
             return Heard::Old;
         }
         if self.phase < status.phase {

@@ -157,8 +157,7 @@ impl Outbox {
     /// otherwise what has waited for 1 s, 2 s, 4 s.
     pub fn due(&mut self, now: Duration) -> Vec<Batch> {
         let (base, mut in_flight) = (self.base(), self.in_flight());
-        let newest_received =
-            self.held.iter().filter(|held| held.received && 0 < held.sends).map(|held| held.first_order).max();
+        let newest_received = self.held.iter().filter(|held| held.received).map(|held| held.first_order).max();
         let mut due = Vec::new();
         for held in self.held.iter_mut().filter(|held| !held.received) {
             let again = 0 < held.sends;

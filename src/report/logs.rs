@@ -13,12 +13,20 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 /// Starts logging for this process: lines for people on stderr, and, with a folder, JSON lines in `<folder>/<node>.jsonl`.
 /// `filter` is a level or tracing directives (`info`, `handoff::data=debug`); without it `RUST_LOG` counts, then `info`.
 /// Refuses a filter that it cannot read, a file that it cannot write, and a second call.
 pub fn start(node: &str, folder: Option<&Path>, filter: Option<&str>) -> Result<()> {
+    start_with(node, folder, filter, None)
+}
+
+/// A further place for the lines.
+pub type Place = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// As [`start`], with a further place.
+pub fn start_with(node: &str, folder: Option<&Path>, filter: Option<&str>, place: Option<Place>) -> Result<()> {
     let spec = filter.map(str::to_owned).or_else(|| std::env::var("RUST_LOG").ok()).filter(|spec| !spec.is_empty());
     let spec = spec.unwrap_or_else(|| "info".into());
     let filter = EnvFilter::try_new(&spec).map_err(|error| {
@@ -33,6 +41,7 @@ pub fn start(node: &str, folder: Option<&Path>, filter: Option<&str>) -> Result<
         .compact();
     let file = folder.map(|folder| JsonLines::open(node, folder)).transpose()?;
     tracing_subscriber::registry()
+        .with(place)
         .with(filter)
         .with(people)
         .with(file)

@@ -1,7 +1,7 @@
 //! Franka's self-collision model: capsules on the links, the distance between them, and to the floor.
 
 use super::kinematics::{flange_from_hand, forward, link_frames};
-use super::{ARM_DOF, Rows};
+use super::{ARM_DOF, PerJoint};
 use nalgebra::{Isometry3, Point3};
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -93,7 +93,7 @@ impl Segment {
 }
 
 /// The capsules of an arm at `q`, in the order of [`CAPSULES`].
-pub fn place(q: &Rows) -> [Segment; CAPSULES.len()] {
+pub fn place(q: &PerJoint) -> [Segment; CAPSULES.len()] {
     let links = link_frames(q);
     let base_from_hand = forward(q) * flange_from_hand();
     CAPSULES.map(|capsule| {
@@ -109,13 +109,13 @@ pub fn place(q: &Rows) -> [Segment; CAPSULES.len()] {
 }
 
 /// The smallest clearance over [`PAIRS`] [m]; negative where the arm touches itself.
-pub fn self_clearance(q: &Rows) -> f64 {
+pub fn self_clearance(q: &PerJoint) -> f64 {
     let placed = place(q);
     PAIRS.iter().map(|&(a, b)| placed[a].clearance(&placed[b])).fold(f64::INFINITY, f64::min)
 }
 
 /// The smallest clearance of links 2 to 7 and the hand from a floor at height `z_m` of the base frame [m].
-pub fn floor_clearance(q: &Rows, z_m: f64) -> f64 {
+pub fn floor_clearance(q: &PerJoint, z_m: f64) -> f64 {
     let moving = CAPSULES.iter().zip(place(q)).filter(|(capsule, _)| capsule.link >= 2);
     moving.map(|(_, s)| s.start.z.min(s.end.z) - s.radius_m - z_m).fold(f64::INFINITY, f64::min)
 }
@@ -124,7 +124,7 @@ pub fn floor_clearance(q: &Rows, z_m: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::config::Seed;
-    use crate::robot::READY;
+    use crate::robot::{READY, Robot};
     use rand::RngExt as _;
 
     fn segment(start: [f64; 3], end: [f64; 3], radius_m: f64) -> Segment {
@@ -173,6 +173,25 @@ mod tests {
         assert!((floor_clearance(&READY, 0.1) - (0.233 - 0.06)).abs() < 1e-12);
         // the fingers' capsule ends 0.12 m below the flange, which is at 0.59028 m
         assert!((placed[11].start.z - placed[11].radius_m - 0.47028).abs() < 5e-6);
+    }
+
+    #[test]
+    fn links_two_joints_apart_touch_only_in_the_checked_pairs() {
+        let (panda, fr3) = (Robot::Panda.limits(), Robot::Fr3.limits());
+        let mut rng = Seed::root(1).rng(0);
+        for _ in 0..3000 {
+            let q: PerJoint = std::array::from_fn(|joint| {
+                let low = panda.position_min_rad[joint].min(fr3.position_min_rad[joint]);
+                rng.random_range(low..panda.position_max_rad[joint].max(fr3.position_max_rad[joint]))
+            });
+            let placed = place(&q);
+            for (a, b) in (0..CAPSULES.len()).flat_map(|a| (a + 1..CAPSULES.len()).map(move |b| (a, b))) {
+                let apart = CAPSULES[b].link >= CAPSULES[a].link + 2 && (a, b) != (1, 3);
+                if apart && placed[a].clearance(&placed[b]) < 0.0 {
+                    assert!(PAIRS.contains(&(a, b)), "{a} and {b} touch at {q:?}");
+                }
+            }
+        }
     }
 
     #[test]

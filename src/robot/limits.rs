@@ -4,21 +4,21 @@
 use super::{ARM_DOF, Robot};
 
 /// One number a joint, base to flange.
-pub type Rows = [f64; ARM_DOF];
+pub type PerJoint = [f64; ARM_DOF];
 
 /// What the joints of an arm may do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Lowest position [rad].
-    pub position_min_rad: Rows,
+    pub position_min_rad: PerJoint,
     /// Highest position [rad].
-    pub position_max_rad: Rows,
+    pub position_max_rad: PerJoint,
     /// Highest speed, at any position [rad/s]; see [`Robot::velocity_range`].
-    pub velocity_rad_per_sec: Rows,
+    pub velocity_rad_per_sec: PerJoint,
     /// Highest acceleration [rad/s²].
-    pub acceleration_rad_per_sec2: Rows,
+    pub acceleration_rad_per_sec2: PerJoint,
     /// Highest jerk [rad/s³].
-    pub jerk_rad_per_sec3: Rows,
+    pub jerk_rad_per_sec3: PerJoint,
 }
 
 pub(super) static PANDA: Limits = Limits::PANDA;
@@ -57,7 +57,7 @@ impl Limits {
     }
 
     /// The position, moved into the limits less `margin_rad` on either side.
-    pub fn clamp_position(&self, position_rad: &Rows, margin_rad: f64) -> Rows {
+    pub fn clamp_position(&self, position_rad: &PerJoint, margin_rad: f64) -> PerJoint {
         std::array::from_fn(|joint| {
             let (low, high) = (self.position_min_rad[joint] + margin_rad, self.position_max_rad[joint] - margin_rad);
             position_rad[joint].max(low).min(high)
@@ -65,7 +65,7 @@ impl Limits {
     }
 
     /// The first joint outside its limits, if any; a NaN is outside.
-    pub fn outside(&self, position_rad: &Rows) -> Option<usize> {
+    pub fn outside(&self, position_rad: &PerJoint) -> Option<usize> {
         (0..ARM_DOF).find(|&joint| {
             !(self.position_min_rad[joint]..=self.position_max_rad[joint]).contains(&position_rad[joint])
         })
@@ -73,16 +73,16 @@ impl Limits {
 }
 
 // The FR3's velocity limits close in on the ends of the joints' ranges (libfranka rate_limiting.h).
-const FR3_OFFSET: Rows = [0.30, 0.20, 0.20, 0.30, 0.35, 0.35, 0.35];
-const FR3_SLOPE: Rows = [12.0, 5.17, 7.0, 8.0, 34.0, 11.0, 34.0];
-const FR3_UPPER: Rows = [2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196];
-const FR3_LOWER: Rows = [-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196];
+const FR3_OFFSET: PerJoint = [0.30, 0.20, 0.20, 0.30, 0.35, 0.35, 0.35];
+const FR3_SLOPE: PerJoint = [12.0, 5.17, 7.0, 8.0, 34.0, 11.0, 34.0];
+const FR3_UPPER: PerJoint = [2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196];
+const FR3_LOWER: PerJoint = [-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196];
 
 impl Robot {
     /// Lowest and highest velocity at a position [rad/s]: constant for the Panda; for the FR3
     /// `min(v, max(0, -o + sqrt(c (upper - q))))` upwards, and its mirror downwards (libfranka rate_limiting.h,
     /// computeUpperLimitsJointVelocity and computeLowerLimitsJointVelocity).
-    pub fn velocity_range(self, position_rad: &Rows) -> (Rows, Rows) {
+    pub fn velocity_range(self, position_rad: &PerJoint) -> (PerJoint, PerJoint) {
         let most = &self.limits().velocity_rad_per_sec;
         let toward = |room_rad: f64, joint: usize| match self {
             Self::Panda => most[joint],

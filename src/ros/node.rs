@@ -33,10 +33,7 @@ impl Node {
     /// Joins the ROS graph as `name`. Arguments of the process after `--ros-args` may rename it, give it a namespace,
     /// remap its topics and set its parameters.
     pub fn start(name: &str) -> Result<Self> {
-        // r2r panics on arguments that rcl refuses.
-        let context = catch_unwind(r2r::Context::create)
-            .map_err(|panic| Error::invalid(format!("ROS does not start: {}", super::running::said(&*panic))))?
-            .map_err(|error| Error::invalid(format!("ROS does not start: {error}")))?;
+        let context = context().map_err(|why| Error::invalid(format!("ROS does not start: {why}")))?;
         let inner = r2r::Node::create(context, name, "")
             .map_err(|error| Error::invalid(format!("node {name:?} cannot be made: {error}")))?;
         let unnamed = |error| Error::invalid(format!("node {name:?} has no name: {error}"));
@@ -133,6 +130,18 @@ impl Node {
         };
         parameters::serve(&mut self, shown)?;
         Running::start(self)
+    }
+}
+
+/// The process's ROS context. r2r panics on arguments that rcl refuses; what it says is enough.
+fn context() -> Result<r2r::Context, String> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let context = catch_unwind(r2r::Context::create);
+    std::panic::set_hook(hook);
+    match context {
+        Ok(context) => context.map_err(|error| error.to_string()),
+        Err(panic) => Err(super::running::said(&*panic).to_owned()),
     }
 }
 

@@ -137,8 +137,8 @@ mod tests {
             for axis in 0..3 {
                 assert!(GOAL_MIN[axis] <= goal[axis] && goal[axis] <= GOAL_MAX[axis]);
             }
-            for joint in 0..ARM_DOF {
-                assert!((start.position[joint] - READY[joint]).abs() <= START_SPREAD_RAD);
+            for (joint, ready) in READY.iter().enumerate() {
+                assert!((start.position[joint] - ready).abs() <= START_SPREAD_RAD);
                 assert!(limits.position_min_rad[joint] <= start.position[joint]);
                 assert!(start.position[joint] <= limits.position_max_rad[joint]);
             }

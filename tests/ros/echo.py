@@ -3,32 +3,11 @@
 import array
 import hashlib
 import json
-import struct
-import sys
-import uuid
 
 import rclpy
+from checks import require, weights_hash
 from handoff.msg import ArmCommands, ArmStates, PolicyWeights, TransitionBatch
 from rclpy.qos import DurabilityPolicy, QoSProfile
-
-
-def require(found, want, what):
-    if found != want:
-        sys.exit(f"echo.py: {what} is {found}, want {want}")
-
-
-def floats(values):
-    return struct.pack("<Q", len(values)) + struct.pack(f"<{len(values)}f", *values)
-
-
-def weights_hash(m):
-    """As PolicyWeights.msg and contract/snapshot.rs document it."""
-    content = uuid.UUID(m.run).bytes
-    content += struct.pack("<IQQQ?", m.life, m.version, m.updates, m.env_steps, m.random_warmup)
-    content += m.contract.encode()
-    content += struct.pack("<fd", m.normaliser_clip, m.normaliser_count)
-    content += floats(m.normaliser_mean) + floats(m.normaliser_std) + floats(m.parameters)
-    return hashlib.sha256(content).digest()
 
 
 def contract_hash(text):

@@ -23,6 +23,19 @@ pub(super) fn alone(test: &str, ros_args: &[&str], body: impl FnOnce()) {
     assert!(status.success(), "{test} failed in domain {domain}");
 }
 
+/// Runs `body` as [`alone`] does, with `peer` in a process of its own beside it, so that DDS takes no short cut.
+pub(super) fn beside(test: &str, peer: impl FnOnce(), body: impl FnOnce()) {
+    const PEER: &str = "HANDOFF_TEST_PEER";
+    alone(test, &[], || {
+        if std::env::var_os(PEER).is_some() {
+            return peer();
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let _peer = Process(child.args([test, "--exact", "--nocapture"]).env(PEER, "1").spawn().unwrap());
+        body();
+    });
+}
+
 /// A domain that no other test on this machine has, as long as the listener lives.
 fn free_domain() -> (u16, TcpListener) {
     // 1 to 101 are safe on Linux: https://docs.ros.org/en/jazzy/Concepts/Intermediate/About-Domain-ID.html
@@ -31,27 +44,30 @@ fn free_domain() -> (u16, TcpListener) {
         .expect("no ROS domain is free")
 }
 
+/// A process, ended with this value.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A script of this folder in Python, ended with this value.
-pub(super) struct Script(Child);
+pub(super) struct Script(Process);
 
 impl Script {
     /// Starts `<name>.py`.
     pub(super) fn start(name: &str, args: &[&str]) -> Self {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ros").join(name);
-        Self(Command::new("python3").arg(path).args(args).spawn().expect("python3 starts"))
+        Self(Process(Command::new("python3").arg(path).args(args).spawn().expect("python3 starts")))
     }
 
     /// Waits until it has ended well.
     pub(super) fn succeeded(mut self) {
-        let ended = wait_for("the script's end", || self.0.try_wait().unwrap());
+        let ended = wait_for("the script's end", || self.0.0.try_wait().unwrap());
         assert!(ended.success(), "the script says what is wrong above");
-    }
-}
-
-impl Drop for Script {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

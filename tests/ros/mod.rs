@@ -1,4 +1,9 @@
 //! The ROS room in a real graph, with rclpy as the independent other side.
 
+mod graph;
 mod harness;
+mod latency;
 mod messages;
+mod parameters;
+mod queues;
+mod weights;

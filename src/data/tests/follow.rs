@@ -39,10 +39,12 @@ fn another_run_is_adopted_after_5_seconds_of_silence_and_forgets_what_was_held()
     let mut follow = holding(3);
     let other = LearnerStatus { run: OTHER, ..sync(1, 0) };
     assert!(matches!(follow.status(&other, secs(4.9)), Heard::Other(_)));
+    follow.status(&sync(3, 0), secs(4.9));
+    assert!(matches!(follow.status(&other, secs(9.8)), Heard::Other(_)), "it was heard again");
     follow.allow_switch(false);
-    assert!(matches!(follow.status(&other, secs(5.0)), Heard::Other(_)), "armed hardware stays");
+    assert!(matches!(follow.status(&other, secs(9.9)), Heard::Other(_)), "armed hardware stays");
     follow.allow_switch(true);
-    assert_eq!(follow.offered(OTHER, 1, secs(5.0)), Heard::Adopted { run: OTHER, life: 1 });
+    assert_eq!(follow.offered(OTHER, 1, secs(9.9)), Heard::Adopted { run: OTHER, life: 1 });
     assert!(follow.wants(OTHER, 1, 1) && !follow.wants(RUN, 1, 9));
 }
 

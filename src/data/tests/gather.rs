@@ -62,6 +62,15 @@ fn a_stream_out_of_its_phase_is_dropped_whole() {
 }
 
 #[test]
+fn a_synchronous_update_is_of_one_version_whatever_lag_is_allowed() {
+    let mut gather = Gather::new(UpdateMode::Sync, 1, 8);
+    gather.put(batch("a", 0, vec![fragment(0, 0, 3, 7, 4)]));
+    gather.put(batch("b", 0, vec![fragment(0, 0, 3, 7, 3)]));
+    assert_eq!(shapes(&gather.take(4).unwrap()), [("a", 0, 0, 3)]);
+    assert_eq!(gather.counters().dropped_lag, 3);
+}
+
+#[test]
 fn an_asynchronous_store_holds_two_updates_and_leaves_the_rest_unconsumed() {
     let mut gather = Gather::new(UpdateMode::Async, 10, 8);
     let seqs = |gather: &mut Gather| gather.moved().iter().map(|(_, seq)| *seq).collect::<Vec<_>>();

@@ -231,6 +231,8 @@ fn a_new_incarnation_takes_the_place_of_the_old_one_for_good() {
     bench.here.iter_mut().for_each(|rollout| rollout.1 = 2);
     bench.coordinator.status(rollout_status(&stream("a", 1), 1, 2, 0));
     assert_eq!(bench.pass(0.2), [opened(2)]);
+    bench.coordinator.status(rollout_status(&stream("a", 1), 1, 2, 0));
+    assert_eq!(bench.pass(0.2), [], "a late word of the old one puts nobody out");
     assert_eq!(bench.coordinator.members(), [stream("a", 2), stream("b", 1)]);
 }
 

@@ -130,6 +130,19 @@ fn what_the_new_life_has_already_is_not_sent_again() {
 }
 
 #[test]
+fn what_was_consumed_but_not_durable_fills_the_window_of_the_new_life_again() {
+    let mut outbox = outbox(Hold::Durable { capacity: 9 });
+    push(&mut outbox, 3);
+    due(&mut outbox, 0.0);
+    outbox.acknowledge(&ack(1, 3, 0, 3, 0));
+    push(&mut outbox, 2);
+    assert_eq!(due(&mut outbox, 0.1), [3, 4]);
+    outbox.adopt(RUN, 2);
+    assert_eq!(due(&mut outbox, 0.2), [0, 1, 2]);
+    assert_eq!((outbox.in_flight(), outbox.full()), (3, true));
+}
+
+#[test]
 fn another_run_voids_what_is_held_and_what_comes_late() {
     let mut outbox = outbox(Hold::Consumed);
     push(&mut outbox, 2);

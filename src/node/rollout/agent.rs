@@ -22,6 +22,8 @@ pub struct Agent {
     held: Hash,
     state: String,
     leaving: bool,
+    /// It said that it waits for a learner.
+    waited: bool,
     /// Episodes that ended since the last look, for people.
     episodes: Vec<EpisodeStats>,
     /// The last sentence that was told about a learner that is not followed, or weights that were refused.
@@ -43,6 +45,7 @@ impl Agent {
             held: Hash::default(),
             state,
             leaving: false,
+            waited: false,
             episodes: Vec::new(),
             told: String::new(),
         }
@@ -90,7 +93,12 @@ impl Agent {
         }
         match act {
             Act::Wait(wait) => {
-                self.state = wait.to_string();
+                let state = wait.to_string();
+                if wait == Wait::Learner && !self.waited {
+                    tracing::info!("{state}");
+                    self.waited = true;
+                }
+                self.state = state;
                 self.rollout.answer(states, Permit::Hold)
             }
             Act::Act(phase) => {

@@ -33,7 +33,6 @@ pub struct Done {
 /// Learns; see the module.
 pub struct Trainer {
     config: Config,
-    contract: Arc<Contract>,
     algorithm: HsPpo,
     run: Uuid,
     life: u32,
@@ -74,9 +73,8 @@ impl Trainer {
         crate::policy::set_threads(config.learner.torch_threads);
         let seed = Seed::root(config.seed).of(Purpose::Parameters);
         Ok(Self {
-            algorithm: HsPpo::new(contract.clone(), &config.learner.hs_ppo, seed)?,
+            algorithm: HsPpo::new(contract, &config.learner.hs_ppo, seed)?,
             config: config.clone(),
-            contract,
             run,
             life,
             version: 1,
@@ -109,7 +107,7 @@ impl Trainer {
         let mut done = Done::default();
         if let Work::Update(lesson) = work {
             self.learn(lesson)?;
-            if self.algorithm.updates() % self.config.learner.save_interval == 0 {
+            if self.algorithm.updates().is_multiple_of(self.config.learner.save_interval) {
                 done = self.save()?;
             }
         }

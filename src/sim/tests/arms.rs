@@ -87,6 +87,9 @@ fn a_reached_target_stays_within_a_tenth_of_a_milliradian() {
     }
     let error = arms.position()[0].iter().zip(&target).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(error < 1e-4, "{error} rad");
+    // nor does it chatter there
+    let speed = arms.velocity()[0].iter().map(|v| v.abs()).fold(0.0, f64::max);
+    assert!(speed < 1e-4, "{speed} rad/s");
 }
 
 #[test]
