@@ -5,6 +5,7 @@ use crate::contract::Group;
 use crate::data::NO_OPTION;
 use crate::learn::loss::losses;
 use crate::learn::{HsPpo, State};
+use crate::option::{Arrival, Running};
 use crate::policy::Network;
 use crate::policy::tests::contract;
 
@@ -106,25 +107,40 @@ fn lagging_data_is_weighed_and_told() {
         row.steps.iter_mut().for_each(|step| step.version = 0);
     }
     let prepared = learner.prepare(&rows_mixed, 4).unwrap();
-    for (row, step) in prepared.gathered.steps.iter().enumerate() {
-        let estimate = &prepared.estimated.estimates[row];
-        assert!(estimate.rho_action <= 1.0 && estimate.rho_option <= 1.0);
-        let policy = acting(&learner, 2);
-        if row < 5 {
-            let outputs = policy.outputs(rows[0].observation(row)).unwrap();
-            let want =
-                outputs.log_prob_action(0, usize::from(step.option), &step.proposal) - f64::from(step.log_prob_action);
-            assert!((prepared.estimated.log_rho_action[row] - want).abs() < 1e-4);
-            assert!(want.abs() > 1e-4, "the policy has moved");
+    let policy = acting(&learner, 2);
+    let mut apart = [0.0f64; 2];
+    for (t, step) in rows[0].steps.iter().enumerate() {
+        let outputs = policy.outputs(rows[0].observation(t)).unwrap();
+        let option = usize::from(step.option);
+        let running = match step.option_prev {
+            NO_OPTION => Running::default(),
+            prev => Running { option: Some(prev), age: step.option_age },
+        };
+        let logit = running.option.map_or(0.0, |prev| outputs.termination(0, usize::from(prev)));
+        let arrival = Arrival::new(logit, running, &policy.contract().options);
+        let action = outputs.log_prob_action(0, option, &step.proposal) - f64::from(step.log_prob_action);
+        let choice = arrival.log_transition(option, &outputs.log_over_options(0)) - f64::from(step.log_prob_option);
+        let estimate = &prepared.estimated.estimates[t];
+        for (level, (want, log, rho)) in [
+            (action, prepared.estimated.log_rho_action[t], estimate.rho_action),
+            (choice, prepared.estimated.log_rho_option[t], estimate.rho_option),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert!((log - want).abs() < 1e-4, "step {t}: log ratio {log}, by the policy {want}");
+            assert!((rho - want.exp().min(1.0)).abs() < 1e-4);
+            apart[level] = apart[level].max(want.abs());
         }
     }
+    assert!(apart.iter().all(|apart| 1e-3 < *apart), "the policy has moved at both levels: {apart:?}");
     let metrics = learner.update(&rows_mixed, 4).unwrap();
     assert_eq!(metrics.get("lag/max"), Some(4.0));
     assert_eq!(metrics.get("lag/min"), Some(3.0));
     assert_eq!(metrics.get("lag/mean"), Some(3.25));
     assert_eq!(metrics.get("lag/histogram_2_3"), Some(0.75));
     assert_eq!(metrics.get("lag/histogram_4_7"), Some(0.25));
-    assert!(metrics.get("lag/ess_action").unwrap() < 1.0);
+    assert!(metrics.get("lag/ess_action").unwrap() < 1.0 && metrics.get("lag/ess_option").unwrap() < 1.0);
 }
 
 #[test]
