@@ -1,0 +1,82 @@
+//! What a node says of itself in `/diagnostics`.
+
+use crate::data::{LearnerStatus, RolloutStatus};
+use crate::error::Result;
+use crate::node::Output;
+use crate::ros::{Graph, Health, Level, Node, Qos};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A status that has something to say about health.
+pub(super) trait Told: Clone + Send + 'static {
+    /// Level, sentence and numbers.
+    fn health(&self) -> Health;
+}
+
+/// Publishes the health of the newest status, and names publishers whose QoS no subscription of this node hears.
+/// Returns `output`, which from now on remembers what it says.
+pub(super) fn diagnose<S: Told>(
+    node: &mut Node,
+    subscriptions: Vec<(String, Qos)>,
+    mut output: Output<S>,
+) -> Result<Output<S>> {
+    let newest: Arc<Mutex<Option<S>>> = Arc::default();
+    let shown = newest.clone();
+    node.diagnose(move |graph: &Graph<'_>| {
+        let newest = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
+        let mut health = newest.as_ref().map_or_else(starting, Told::health);
+        for (topic, qos) in &subscriptions {
+            for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
+                health.level = health.level.max(Level::Error);
+                health.message = sentence;
+            }
+        }
+        health
+    })?;
+    Ok(Box::new(move |status: &S| {
+        *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.clone());
+        output(status);
+    }))
+}
+
+fn numbers<const N: usize>(values: [(&str, u64); N]) -> Vec<(String, String)> {
+    values.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec()
+}
+
+impl Told for RolloutStatus {
+    fn health(&self) -> Health {
+        Health {
+            level: if 0 < self.refused_weights { Level::Warn } else { Level::Ok },
+            message: self.state.clone(),
+            values: numbers([
+                ("version", self.version),
+                ("steps", self.steps),
+                ("in_flight", u64::from(self.in_flight)),
+                ("queue_batches", u64::from(self.queue_batches)),
+                ("aborted_episodes", self.aborted_episodes),
+                ("refused_weights", self.refused_weights),
+                ("held_ticks", self.held_ticks),
+            ]),
+        }
+    }
+}
+
+impl Told for LearnerStatus {
+    fn health(&self) -> Health {
+        let trouble = 0 < self.lost + self.refused;
+        Health {
+            level: if trouble { Level::Warn } else { Level::Ok },
+            message: self.activity.clone(),
+            values: numbers([
+                ("version", self.version),
+                ("updates", self.updates),
+                ("env_steps", self.env_steps),
+                ("admitted", self.admitted),
+                ("lost", self.lost),
+                ("refused", self.refused),
+                ("dropped", self.dropped),
+                ("queue_batches", u64::from(self.queue_batches)),
+            ]),
+        }
+    }
+}

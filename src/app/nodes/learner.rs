@@ -1,0 +1,83 @@
+//! Node `learner`.
+
+use super::health;
+use super::wire::{QUEUE, Queue, to_queue, to_topic, topic_of};
+use super::{run, start};
+use crate::app::cli;
+use crate::contract::Snapshot;
+use crate::data::{Batch, RolloutStatus};
+use crate::error::Result;
+use crate::node::Shutdown;
+use crate::node::learner::{self, Learner};
+use crate::node::trainer::Trainer;
+use crate::ros::{self, msg, srv};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{mpsc, watch};
+
+/// Node `learner`: admits, learns, publishes weights.
+pub(in crate::app) fn learner(arguments: &cli::Node) -> Result<()> {
+    let (mut node, config) = start("learner")?;
+    let (trainer, table) = Trainer::open(&config)?;
+    let (run_id, life) = trainer.identity();
+    let front = Learner::new(run_id, life, Arc::new(config.contract()?), &config.learner, table);
+
+    let topic = |name: &str| topic_of(&config.rollout.learner_ns, name);
+    let (batches, batches_in) = mpsc::channel(QUEUE);
+    let (statuses, statuses_in) = mpsc::channel(QUEUE);
+    let (pause, pause_in) = watch::channel(false);
+    let (save, save_in) = mpsc::channel(1);
+    let mut batches = Queue::new("transitions", batches);
+    node.subscribe(&topic("transitions"), ros::everything(), move |message: msg::TransitionBatch| {
+        // A malformed batch keeps its heading, so that it gets its verdict and blocks nobody.
+        let heading = ros::heading(&message);
+        let batch = Batch::try_from(message).or_else(|error| {
+            tracing::warn!("a batch does not fit its own shape: {error}");
+            heading
+        });
+        if let Ok(batch) = batch {
+            batches.put(batch);
+        }
+    })?;
+    node.subscribe(
+        &topic("rollout_status"),
+        ros::everything(),
+        to_queue::<msg::RolloutStatus, RolloutStatus>("rollout_status", statuses),
+    )?;
+    let newest: Arc<Mutex<Option<Arc<Snapshot>>>> = Arc::default();
+    let served = newest.clone();
+    node.serve::<srv::GetWeights::Service>(&topic("get_weights"), move |_| {
+        let newest = served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let weights = newest.as_deref().map(Into::into);
+        srv::GetWeights::Response { available: weights.is_some(), weights: weights.unwrap_or_default() }
+    })?;
+    node.serve::<srv::SetBool::Service>(&topic("pause"), move |request| {
+        pause.send_replace(request.data);
+        let message = if request.data { "rollouts hold" } else { "rollouts go on" };
+        srv::SetBool::Response { success: true, message: message.into() }
+    })?;
+    node.serve::<srv::Trigger::Service>(&topic("save"), move |_| {
+        let success = save.try_send(()).is_ok();
+        let message = if success { "a checkpoint follows" } else { "a checkpoint is being saved already" };
+        srv::Trigger::Response { success, message: message.into() }
+    })?;
+    let latched = node.publish::<msg::PolicyWeights>(&topic("policy_weights"), ros::latched())?;
+    let said = to_topic::<msg::LearnerStatus, _>(node.publish(&topic("learner_status"), ros::everything())?);
+    let heard = [("transitions", ros::everything()), ("rollout_status", ros::everything())];
+    let heard = heard.into_iter().map(|(name, qos)| (topic(name), qos)).collect();
+    let status = health::diagnose(&mut node, heard, said)?;
+    let outputs = learner::Outputs {
+        acks: to_topic::<msg::TransitionAck, _>(node.publish(&topic("transition_ack"), ros::everything())?),
+        status,
+        weights: Box::new(move |snapshot: &Arc<Snapshot>| {
+            if let Err(error) = latched.send(&(&**snapshot).into()) {
+                tracing::error!("{error}");
+            }
+            *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
+        }),
+    };
+    let inputs = learner::Inputs { batches: batches_in, rollouts: statuses_in, pause: pause_in, save: save_in };
+    let running = node.spin()?;
+    let (stopper, shutdown) = Shutdown::new();
+    let budget = config.train.clone();
+    run(arguments, stopper, running, learner::run(front, trainer, budget, inputs, outputs, shutdown))
+}

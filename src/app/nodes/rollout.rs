@@ -1,0 +1,113 @@
+//! Node `rollout`.
+
+use super::health;
+use super::wire::{QUEUE, Queue, convert, to_queue, to_topic, topic_of};
+use super::{random, run, start};
+use crate::app::cli;
+use crate::config::{Purpose, Seed};
+use crate::contract::Snapshot;
+use crate::data::{ArmStates, Follow, Hold, LearnerStatus, Outbox, StreamId};
+use crate::error::{Error, Result};
+use crate::node::Shutdown;
+use crate::node::rollout::{self, Agent, Rollout};
+use crate::policy::Sampling;
+use crate::ros::{self, msg, srv};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use uuid::Uuid;
+
+/// How long a pulled answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Node `rollout`: acts and records.
+pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
+    let (mut node, config) = start("rollout")?;
+    crate::policy::set_threads(1);
+    let settings = &config.rollout;
+    let contract = Arc::new(config.contract()?);
+    let name = if settings.id.is_empty() { node.full_name()? } else { settings.id.clone() };
+    let stream = StreamId { rollout: name, incarnation: random() };
+    let run_id = parse_run(&settings.run)?;
+    let seed = Seed::root(config.seed).of(Purpose::Episodes).child(settings.index).child(settings.restarts);
+    let machine = Rollout::new(contract, settings.num_envs, stream.clone(), seed, Sampling::Stochastic)?;
+    let follow = Follow::new(stream.clone(), settings.num_envs, run_id);
+    let outbox = Outbox::new(stream.clone(), settings.window, Hold::Consumed);
+    let agent = Agent::new(machine, follow, outbox, settings.fragment_steps);
+
+    let learner = |topic: &str| topic_of(&settings.learner_ns, topic);
+    let (states, states_in) = mpsc::channel(QUEUE);
+    let (acks, acks_in) = mpsc::channel(QUEUE);
+    let (statuses, learner_in) = mpsc::channel(QUEUE);
+    let (weights, weights_in) = watch::channel(None);
+    let weights = Arc::new(weights);
+    node.subscribe("arm_states", ros::newest(), to_queue::<msg::ArmStates, ArmStates>("arm_states", states))?;
+    let own = stream;
+    let mut acks = Queue::new("transition_ack", acks);
+    node.subscribe(&learner("transition_ack"), ros::everything(), move |message: msg::TransitionAck| {
+        // Most acks are for other streams; a lost one is repeated.
+        if message.rollout == own.rollout && message.incarnation == own.incarnation {
+            convert(message, "transition_ack", |ack| acks.put(ack));
+        }
+    })?;
+    node.subscribe(
+        &learner("learner_status"),
+        ros::everything(),
+        to_queue::<msg::LearnerStatus, LearnerStatus>("learner_status", statuses),
+    )?;
+    let latched = weights.clone();
+    node.subscribe(&learner("policy_weights"), ros::latched(), move |message: msg::PolicyWeights| {
+        offer(message, &latched);
+    })?;
+    let client = node.client::<srv::GetWeights::Service>(&learner("get_weights"))?;
+    let (pull, mut pulls) = mpsc::channel::<()>(1);
+    let said = to_topic::<msg::RolloutStatus, _>(node.publish(&learner("rollout_status"), ros::everything())?);
+    let heard = vec![
+        ("arm_states".into(), ros::newest()),
+        (learner("transition_ack"), ros::everything()),
+        (learner("learner_status"), ros::everything()),
+        (learner("policy_weights"), ros::latched()),
+    ];
+    let status = health::diagnose(&mut node, heard, said)?;
+    let outputs = rollout::Outputs {
+        commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
+        batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
+        status,
+        episodes: to_topic::<msg::EpisodeStats, _>(node.publish("episode_stats", ros::everything())?),
+        pull: Box::new(move || {
+            let _asked_already = pull.try_send(());
+        }),
+    };
+    let inputs = rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in };
+    let running = node.spin()?;
+    let (stopper, shutdown) = Shutdown::new();
+    run(arguments, stopper, running, async {
+        let puller = async {
+            while pulls.recv().await.is_some() {
+                match client.call(&srv::GetWeights::Request::default(), PATIENCE).await {
+                    Ok(answer) if answer.available => offer(answer.weights, &weights),
+                    Ok(_) => {}
+                    Err(error) => tracing::debug!("{error}"),
+                }
+            }
+            std::future::pending::<Result<()>>().await
+        };
+        tokio::select! {
+            done = rollout::run(agent, inputs, outputs, shutdown) => done,
+            never = puller => never,
+        }
+    })
+}
+
+fn offer(message: msg::PolicyWeights, weights: &watch::Sender<Option<Arc<Snapshot>>>) {
+    convert(message, "policy_weights", |snapshot: Snapshot| {
+        weights.send_replace(Some(Arc::new(snapshot)));
+    });
+}
+
+fn parse_run(run: &str) -> Result<Option<Uuid>> {
+    if run.is_empty() {
+        return Ok(None);
+    }
+    Uuid::parse_str(run).map(Some).map_err(|error| Error::invalid(format!("rollout.run = {run:?} is no uuid: {error}")))
+}
