@@ -133,7 +133,14 @@ impl World {
 }
 
 fn config() -> config::HsPpo {
-    config::HsPpo { minibatch_size: 128, num_learning_epochs: 3, min_option_steps: 8, ..config::HsPpo::default() }
+    config::HsPpo {
+        minibatch_size: 128,
+        num_learning_epochs: 3,
+        min_option_steps: 8,
+        log_std_init: -0.5,
+        load_balance_coef: 0.01,
+        ..config::HsPpo::default()
+    }
 }
 
 /// A learner whose parameters are far from their start: random, so that every head says something.

@@ -55,7 +55,8 @@ fn weights_lift_rare_options_within_bounds_and_keep_the_mean() {
 #[test]
 fn trunks_start_orthogonal_and_heads_small() {
     let contract = contract(3, &[8, 5]);
-    let parameters = init::parameters(&contract, &config::HsPpo::default(), Seed::root(1));
+    let config = config::HsPpo { log_std_init: -0.5, termination_bias_init: -2.0, ..config::HsPpo::default() };
+    let parameters = init::parameters(&contract, &config, Seed::root(1));
     let layout = contract.layout();
     let segment = |name: &str| layout.segments.iter().find(|segment| segment.name == name).unwrap();
     for (name, gain) in [
