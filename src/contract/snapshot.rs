@@ -111,8 +111,8 @@ impl Snapshot {
                 self.life, self.version
             )));
         }
-        let positive = |value: f32| value.is_finite() && 0.0 < value;
-        if !self.normaliser.std.iter().all(|&std| positive(std)) || !positive(self.normaliser.clip) {
+        let clips = 0.0 < self.normaliser.clip; // infinite: clips nothing
+        if !self.normaliser.std.iter().all(|&std| std.is_finite() && 0.0 < std) || !clips {
             return Err(Error::invalid(format!(
                 "snapshot {}.{} has a normaliser whose std or clip is not positive",
                 self.life, self.version
