@@ -325,7 +325,7 @@ impl Default for HsPpo {
             value_loss_coef: 0.5,
             entropy_coef: 0.0,
             option_entropy_coef: 0.005,
-            load_balance_coef: 0.5,
+            load_balance_coef: 1.0,
             anchor_coef: 0.1,
             min_option_steps: 64,
             deliberation_cost: 0.0,
