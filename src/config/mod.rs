@@ -127,6 +127,8 @@ pub struct Rollout {
     pub run: String,
     /// Namespace of the learner's topics.
     pub learner_ns: String,
+    /// Act with the mean action and ship nothing; goals come from `goal_pose` once one was heard.
+    pub evaluate: bool,
 }
 
 /// When data is learned from.
@@ -288,6 +290,7 @@ impl Default for Rollout {
             window: 4,
             run: String::new(),
             learner_ns: "/".into(),
+            evaluate: false,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{random, run, start};
 use crate::app::cli;
 use crate::config::{Purpose, Seed};
 use crate::contract::Snapshot;
-use crate::data::{ArmStates, Follow, Hold, LearnerStatus, Outbox, StreamId};
+use crate::data::{ArmStates, Follow, GoalPose, Hold, LearnerStatus, Outbox, StreamId};
 use crate::error::{Error, Result};
 use crate::node::Shutdown;
 use crate::node::rollout::{self, Agent, Rollout};
@@ -30,10 +30,15 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     let stream = StreamId { rollout: name, incarnation: random() };
     let run_id = parse_run(&settings.run)?;
     let seed = Seed::root(config.seed).of(Purpose::Episodes).child(settings.index).child(settings.restarts);
-    let machine = Rollout::new(contract, settings.num_envs, stream.clone(), seed, Sampling::Stochastic)?;
+    let sampling = if settings.evaluate { Sampling::MeanAction } else { Sampling::Stochastic };
+    let machine = Rollout::new(contract, settings.num_envs, stream.clone(), seed, sampling)?;
     let follow = Follow::new(stream.clone(), settings.num_envs, run_id);
     let outbox = Outbox::new(stream.clone(), settings.window, Hold::Consumed);
-    let agent = Agent::new(machine, follow, outbox, settings.fragment_steps);
+    let agent = if settings.evaluate {
+        Agent::evaluating(machine, follow, outbox)
+    } else {
+        Agent::new(machine, follow, outbox, settings.fragment_steps)
+    };
 
     let learner = |topic: &str| topic_of(&settings.learner_ns, topic);
     let (states, states_in) = mpsc::channel(QUEUE);
@@ -59,9 +64,15 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     node.subscribe(&learner("policy_weights"), ros::latched(), move |message: msg::PolicyWeights| {
         offer(message, &latched);
     })?;
+    let (goal, goal_in) = watch::channel(None);
+    node.subscribe("goal_pose", ros::newest(), move |message: msg::PoseStamped| {
+        convert(message, "goal_pose", |pose: GoalPose| drop(goal.send_replace(Some(pose))));
+    })?;
     let client = node.client::<srv::GetWeights::Service>(&learner("get_weights"))?;
     let (pull, mut pulls) = mpsc::channel::<()>(1);
-    let said = to_topic::<msg::RolloutStatus, _>(node.publish(&learner("rollout_status"), ros::everything())?);
+    // A learner waits for every rollout that it hears: one that only evaluates stays silent.
+    let status_topic = if settings.evaluate { "~/status".into() } else { learner("rollout_status") };
+    let said = to_topic::<msg::RolloutStatus, _>(node.publish(&status_topic, ros::everything())?);
     let heard = vec![
         ("arm_states".into(), ros::newest()),
         (learner("transition_ack"), ros::everything()),
@@ -78,7 +89,8 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
             let _asked_already = pull.try_send(());
         }),
     };
-    let inputs = rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in };
+    let inputs =
+        rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in, goal: goal_in };
     let running = node.spin()?;
     let (stopper, shutdown) = Shutdown::new();
     run(arguments, stopper, running, async {

@@ -3,16 +3,17 @@
 use super::{Permit, Rollout};
 use crate::contract::{Hash, Snapshot};
 use crate::data::{
-    Ack, Act, ArmCommands, ArmStates, Batch, EpisodeStats, Follow, Heard, LearnerStatus, Origin, Outbox, RolloutStatus,
-    Wait,
+    Ack, Act, ArmCommands, ArmStates, Batch, EpisodeStats, Follow, GoalPose, Heard, LearnerStatus, Origin, Outbox,
+    RolloutStatus, Wait,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
+use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A rollout that follows a learner.
 pub struct Agent {
-    rollout: Rollout,
+    pub(super) rollout: Rollout,
     follow: Follow,
     outbox: Outbox,
     contract_hash: Hash,
@@ -22,6 +23,7 @@ pub struct Agent {
     held: Hash,
     state: String,
     leaving: bool,
+    evaluates: bool,
     /// It said that it waits for a learner.
     waited: bool,
     /// Episodes that ended since the last look, for people.
@@ -45,10 +47,33 @@ impl Agent {
             held: Hash::default(),
             state,
             leaving: false,
+            evaluates: false,
             waited: false,
             episodes: Vec::new(),
             told: String::new(),
         }
+    }
+
+    /// The same, but it ships nothing, waits for nothing but weights, and takes goals from outside.
+    pub fn evaluating(rollout: Rollout, follow: Follow, outbox: Outbox) -> Self {
+        Self { evaluates: true, ..Self::new(rollout, follow, outbox, usize::MAX) }
+    }
+
+    /// A goal was told; refused while transitions are recorded, and in another frame than the arm's base.
+    pub fn goal(&mut self, goal: &GoalPose) -> Result<()> {
+        if !self.evaluates {
+            return Err(Error::invalid(
+                "goal_pose was heard by a rollout that trains: its goals are drawn by the task",
+            ));
+        }
+        let base = format!("{}_link0", self.rollout.contract.robot.prefix());
+        if goal.frame != base {
+            return Err(Error::invalid(format!("goal_pose is in frame {:?}; it must be in {base:?}", goal.frame)));
+        }
+        let [qw, qx, qy, qz] = goal.orientation;
+        let rotation = UnitQuaternion::from_quaternion(Quaternion::new(qw, qx, qy, qz));
+        self.rollout.set_goal(Isometry3::from_parts(goal.position.into(), rotation));
+        Ok(())
     }
 
     /// A learner's status was heard.
@@ -80,6 +105,9 @@ impl Agent {
 
     /// Answers the states of a tick.
     pub fn states(&mut self, states: &ArmStates) -> Result<ArmCommands> {
+        if self.evaluates {
+            return self.evaluate(states);
+        }
         for env in self.rollout.arrive(states)? {
             self.follow.stepped(env, self.origin.map_or(0, |origin| origin.phase));
         }
@@ -160,6 +188,15 @@ impl Agent {
             refused_weights: counters.refused_weights,
             held_ticks: counters.held_ticks,
         }
+    }
+
+    fn evaluate(&mut self, states: &ArmStates) -> Result<ArmCommands> {
+        self.rollout.arrive(states)?;
+        let (_not_shipped, episodes) = self.rollout.take();
+        self.episodes.extend(episodes);
+        let acts = self.rollout.snapshot().is_some();
+        self.state = if acts { "evaluating".into() } else { Wait::Weights.to_string() };
+        self.rollout.answer(states, if acts { Permit::Act(&|_| true) } else { Permit::Hold })
     }
 
     fn heard(&mut self, heard: Heard) {

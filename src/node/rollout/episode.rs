@@ -161,11 +161,26 @@ impl Episode {
     }
 
     /// Draws the next episode and gives the reset: joint positions and the episode's seed.
-    pub(super) fn reset(&mut self, task: &dyn Task, limits: &Limits) -> ([f64; ARM_DOF], u64) {
-        let start = task.start(limits, &mut self.seed.of(Purpose::Episodes).rng(self.number));
+    /// A goal takes the place of the drawn one.
+    pub(super) fn reset(
+        &mut self,
+        task: &dyn Task,
+        limits: &Limits,
+        goal: Option<Isometry3<f64>>,
+    ) -> ([f64; ARM_DOF], u64) {
+        let mut start = task.start(limits, &mut self.seed.of(Purpose::Episodes).rng(self.number));
+        start.base_from_goal = goal.unwrap_or(start.base_from_goal);
         let position = start.position;
         self.stage = Stage::Starting(start);
         (position, self.seed.of(Purpose::Simulator).child(self.number).number())
+    }
+
+    /// The goal from here on, in the middle of an episode too.
+    pub(super) fn set_goal(&mut self, base_from_goal: Isometry3<f64>) {
+        self.base_from_goal = base_from_goal;
+        if let Stage::Starting(start) = &mut self.stage {
+            start.base_from_goal = base_from_goal;
+        }
     }
 
     /// Takes a decision and gives the joint targets: the reference moved by the action, inside the limits.

@@ -18,6 +18,7 @@ use crate::policy::{Decision, Policy, Sampling};
 use crate::robot::{ARM_DOF, Limits};
 use crate::task::Task;
 use episode::{Arrival, Episode};
+use nalgebra::Isometry3;
 use std::sync::Arc;
 
 /// Fingers stay open [m]: the tasks so far fix the gripper.
@@ -61,6 +62,8 @@ pub struct Rollout {
     acting: Option<Acting>,
     sim_life: Option<u64>,
     answered: Option<ArmCommands>,
+    /// Told from outside; never while transitions are recorded.
+    goal: Option<Isometry3<f64>>,
     episodes: Vec<Episode>,
     finished: Vec<EpisodeStats>,
     counters: Counters,
@@ -86,6 +89,7 @@ impl Rollout {
             acting: None,
             sim_life: None,
             answered: None,
+            goal: None,
             finished: Vec::new(),
             counters: Counters::default(),
         })
@@ -112,6 +116,14 @@ impl Rollout {
     /// The snapshot that acts.
     pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
         self.acting.as_ref().map(|acting| &acting.snapshot)
+    }
+
+    /// The goal of every environment from here on. Not for training: a transition's goal is that of its episode.
+    pub fn set_goal(&mut self, base_from_goal: Isometry3<f64>) {
+        self.goal = Some(base_from_goal);
+        for episode in &mut self.episodes {
+            episode.set_goal(base_from_goal);
+        }
     }
 
     /// What was counted.
@@ -216,7 +228,7 @@ impl Rollout {
 
     fn reset_fresh(&mut self, commands: &mut ArmCommands) {
         for (env, episode) in self.episodes.iter_mut().enumerate().filter(|(_, episode)| episode.fresh()) {
-            let (position, seed) = episode.reset(self.task, self.limits);
+            let (position, seed) = episode.reset(self.task, self.limits, self.goal);
             commands.operation[env] = Operation::Reset;
             commands.position[env] = with_fingers(position);
             commands.seed[env] = seed;

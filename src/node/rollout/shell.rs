@@ -2,7 +2,9 @@
 
 use super::Agent;
 use crate::contract::Snapshot;
-use crate::data::{Ack, ArmCommands, ArmStates, Batch, EpisodeStats, LearnerStatus, Operation, RolloutStatus};
+use crate::data::{
+    Ack, ArmCommands, ArmStates, Batch, EpisodeStats, GoalPose, LearnerStatus, Operation, RolloutStatus,
+};
 use crate::error::Result;
 use crate::node::{Output, Shutdown};
 use std::sync::Arc;
@@ -24,6 +26,8 @@ pub struct Inputs {
     pub acks: mpsc::Receiver<Ack>,
     /// The learner's status.
     pub learner: mpsc::Receiver<LearnerStatus>,
+    /// The newest goal from outside.
+    pub goal: watch::Receiver<Option<GoalPose>>,
 }
 
 /// What a rollout says.
@@ -67,6 +71,11 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
                 Some(ack) => { agent.ack(&ack); None }
                 None => break,
             },
+            Ok(()) = inputs.goal.changed() => {
+                let goal = inputs.goal.borrow_and_update().clone();
+                if let Some(Err(error)) = goal.map(|goal| agent.goal(&goal)) { tracing::error!("{error}"); }
+                None
+            }
             states = inputs.states.recv() => match states {
                 Some(states) => Some(states),
                 None => break,

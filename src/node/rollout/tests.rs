@@ -3,8 +3,9 @@
 use super::*;
 use crate::config::Config;
 use crate::contract::Normaliser;
-use crate::data::{Batch, End, Forced, check};
+use crate::data::{Batch, End, Follow, Forced, GoalPose, Hold, Outbox, check};
 use rand::RngExt as _;
+use std::time::Duration;
 use uuid::Uuid;
 
 const ENVS: usize = 3;
@@ -252,4 +253,43 @@ fn a_simulator_of_another_size_is_refused_with_both_numbers() {
     states.position.pop();
     let sentence = rollout().arrive(&states).unwrap_err().to_string();
     assert!(sentence.contains('2') && sentence.contains('3'), "{sentence}");
+}
+
+fn agent(evaluates: bool) -> Agent {
+    let stream = StreamId { rollout: "r".into(), incarnation: 1 };
+    let sampling = if evaluates { Sampling::MeanAction } else { Sampling::Stochastic };
+    let rollout = Rollout::new(contract(), ENVS, stream.clone(), Seed::root(1), sampling).unwrap();
+    let (follow, outbox) = (Follow::new(stream.clone(), ENVS, None), Outbox::new(stream, 4, Hold::Consumed));
+    if evaluates { Agent::evaluating(rollout, follow, outbox) } else { Agent::new(rollout, follow, outbox, 8) }
+}
+
+fn goal(frame: &str) -> GoalPose {
+    GoalPose { stamp_secs: 0.0, frame: frame.into(), position: [0.4, -0.2, 0.3], orientation: [1.0, 0.0, 0.0, 0.0] }
+}
+
+#[test]
+fn an_evaluation_goes_where_it_is_told_and_ships_nothing() {
+    let (mut agent, mut arms) = (agent(true), Ideal::new(1));
+    agent.weights(&snapshot(1), Duration::ZERO);
+    agent.goal(&goal("panda_link0")).unwrap();
+    let mut ended = Vec::new();
+    for _ in 0..110 {
+        let commands = agent.states(&arms.0).unwrap();
+        arms.step(&commands);
+        ended.extend(agent.episodes());
+        assert_eq!(agent.due(Duration::ZERO), []);
+    }
+    assert_eq!(ended.len(), 2 * ENVS);
+    for episode in &agent.rollout.episodes {
+        assert_eq!(episode.observation[24..27], [0.4, -0.2, 0.3]);
+    }
+    assert_eq!(agent.status().state, "evaluating");
+}
+
+#[test]
+fn a_goal_is_refused_in_another_frame_and_while_training() {
+    let sentence = agent(true).goal(&goal("world")).unwrap_err().to_string();
+    assert!(sentence.contains("world") && sentence.contains("panda_link0"), "{sentence}");
+    let sentence = agent(false).goal(&goal("panda_link0")).unwrap_err().to_string();
+    assert!(sentence.contains("trains"), "{sentence}");
 }
