@@ -112,6 +112,21 @@ fn two_commands_train_and_evaluate() {
 }
 
 #[test]
+fn a_run_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    finished(train(&run, &["--env-steps", "900"]).output().unwrap());
+    let before = metrics(&run).last().unwrap().clone();
+    let arguments = ["train", "--resume", run.to_str().unwrap(), "--env-steps", "1800"];
+    finished(handoff(&arguments).output().unwrap());
+    let rows = metrics(&run);
+    let next = &rows[rows.iter().position(|row| *row == before).unwrap() + 1];
+    assert_eq!(next["updates"].as_u64(), before["updates"].as_u64().map(|updates| updates + 1));
+    assert!(1800 <= rows.last().unwrap()["env_steps"].as_u64().unwrap());
+    assert_eq!(std::fs::read_to_string(run.join("life")).unwrap().trim(), "2");
+}
+
+#[test]
 fn the_asynchronous_mode_trains() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");

@@ -71,6 +71,9 @@ pub struct Train {
     /// The run folder to make [default: runs/<task>__<algo>__<seed>__<time>].
     #[arg(long, value_name = "FOLDER")]
     pub run: Option<PathBuf>,
+    /// Go on with a run: its configuration, its newest checkpoint; `--minutes` counts anew.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["run", "serial", "config", "task", "algo", "options", "seed"])]
+    pub resume: Option<PathBuf>,
     /// The same state machines in one loop: no ROS, deterministic.
     #[arg(long)]
     pub serial: bool,
@@ -120,7 +123,8 @@ pub struct Node {
 impl Train {
     /// The configuration: defaults, then the file, then the options, then `--set`.
     pub fn resolve(&self) -> Result<Config> {
-        let mut parameters = match &self.config {
+        let resumed = self.resume.as_ref().map(|run| run.join("config.yaml"));
+        let mut parameters = match self.config.as_ref().or(resumed.as_ref()) {
             None => Map::new(),
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(Error::io(path))?;

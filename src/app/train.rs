@@ -22,10 +22,11 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
     let mut config = arguments.resolve()?;
     config.contract()?;
-    config.learner.run = Uuid::new_v4().to_string();
-    config.rollout.run.clone_from(&config.learner.run);
     config.learner.min_rollouts = config.train.rollouts;
-    let folder = make_folder(arguments, &mut config)?;
+    let folder = match &arguments.resume {
+        Some(run) => resume(run, &mut config)?,
+        None => make_folder(arguments, &mut config)?,
+    };
     if arguments.serial {
         say(&format!("{} · serial · {}", cli::describe(&config), folder.path().display()));
         serial::train(&config)?;
@@ -143,7 +144,17 @@ fn domain() -> Result<Domain> {
         .ok_or_else(|| Error::invalid("all ROS domains from 1 to 101 are in use here; set ROS_DOMAIN_ID"))
 }
 
+/// The folder may have moved, and what was told anew must reach the nodes.
+fn resume(run: &Path, config: &mut Config) -> Result<RunDir> {
+    let folder = RunDir::open(std::path::absolute(run).map_err(Error::io(run))?)?;
+    config.learner.run_dir = folder.path().display().to_string();
+    folder.write_config(&config::to_yaml(config)?)?;
+    Ok(folder)
+}
+
 fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result<RunDir> {
+    config.learner.run = Uuid::new_v4().to_string();
+    config.rollout.run.clone_from(&config.learner.run);
     let path = match &arguments.run {
         Some(path) => path.clone(),
         None => {

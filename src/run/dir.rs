@@ -101,6 +101,11 @@ impl RunDir {
         fs::read_to_string(&path).map_err(|error| disk::explain(&path, error))
     }
 
+    /// Replaces the configuration, at once for every reader.
+    pub fn write_config(&self, config_yaml: &str) -> Result<()> {
+        disk::replace(&self.path, CONFIG, config_yaml.as_bytes())
+    }
+
     /// Starts of the learner so far; 0 before the first.
     pub fn life(&self) -> Result<u32> {
         let path = self.path.join(LIFE);
