@@ -71,8 +71,8 @@ pub struct Train {
     /// The run folder to make [default: runs/<task>__<algo>__<seed>__<time>].
     #[arg(long, value_name = "FOLDER")]
     pub run: Option<PathBuf>,
-    /// Go on with a run: its configuration, its newest checkpoint; `--minutes` counts anew.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["run", "serial", "config", "task", "algo", "options", "seed"])]
+    /// Go on with a run: its configuration, its newest checkpoint; `--minutes` counts anew. With `--serial` exactly.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["run", "config", "task", "algo", "options", "seed"])]
     pub resume: Option<PathBuf>,
     /// The same state machines in one loop: no ROS, deterministic.
     #[arg(long)]

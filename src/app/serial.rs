@@ -4,15 +4,24 @@ use super::watch::Watch;
 use crate::config::{Config, Purpose, Seed};
 use crate::contract::Snapshot;
 use crate::data::{Follow, Hold, Outbox, StreamId};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::node::learner::Learner;
-use crate::node::rollout::{Agent, Rollout};
+use crate::node::rollout::{Agent, EpisodeState, Rollout};
 use crate::node::trainer::Trainer;
 use crate::policy::Sampling;
-use crate::sim::{Arms, Lockstep};
+use crate::sim::{Arms, EnvState, Lockstep};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Both sides of the environments between two updates; everything else of the loop is the learner's or empty then.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct State {
+    simulators: Vec<EnvState>,
+    episodes: Vec<EpisodeState>,
+}
 
 /// One rollout, its simulator and the learner.
 pub struct Serial {
@@ -33,7 +42,9 @@ impl Serial {
         let num_envs = config.train.envs;
         let task = crate::task::find(&config.task)?;
         let arms = Arms::new(num_envs, config.robot, &config.sim, period_secs, task.cube())?;
-        let stream = StreamId { rollout: "serial".into(), incarnation: 0 };
+        // Numbering starts again in each life, hence another stream.
+        let incarnation = u64::from(trainer.identity().1);
+        let stream = StreamId { rollout: "serial".into(), incarnation };
         let seed = Seed::root(config.seed).of(Purpose::Episodes);
         let rollout = Rollout::new(contract, num_envs, stream.clone(), seed, Sampling::Stochastic)?;
         let follow = Follow::new(stream.clone(), num_envs, None);
@@ -67,6 +78,10 @@ impl Serial {
         due.acks.iter().for_each(|ack| self.agent.ack(ack));
         let updated = due.work.is_some();
         if let Some(work) = due.work {
+            if self.trainer.saves_next() {
+                let state = self.state()?;
+                self.trainer.accompany(state);
+            }
             let done = self.trainer.work(work)?;
             done.durable.iter().for_each(|table| self.learner.durable(table));
             if let Some(snapshot) = &done.snapshot {
@@ -87,9 +102,34 @@ impl Serial {
         self.trainer.env_steps()
     }
 
-    /// Saves a checkpoint.
+    /// Saves a checkpoint; between two updates it can be gone on from exactly.
     pub fn save(&mut self) -> Result<()> {
+        if let Ok(state) = self.state() {
+            self.trainer.accompany(state);
+        }
         self.trainer.save().map(drop)
+    }
+
+    /// Goes on where the trainer's checkpoint was saved. Refuses one that was saved by nodes or in the middle of an update.
+    pub fn resume(&mut self) -> Result<()> {
+        if self.trainer.updates() == 0 {
+            return Ok(());
+        }
+        let state = self.trainer.companion().ok_or_else(|| {
+            Error::invalid(
+                "the checkpoint holds no simulators: it was not saved in serial mode; resume it without --serial",
+            )
+        })?;
+        let state: State = serde_json::from_value(state)
+            .map_err(|error| Error::invalid(format!("the checkpoint's simulators cannot be read: {error}")))?;
+        self.lockstep.set_state(&state.simulators)?;
+        self.agent.restore(state.episodes)
+    }
+
+    fn state(&self) -> Result<serde_json::Value> {
+        let state = State { simulators: self.lockstep.state()?, episodes: self.agent.state()? };
+        serde_json::to_value(state)
+            .map_err(|error| Error::invalid(format!("the simulators cannot be written as JSON: {error}")))
     }
 
     fn take(&mut self, snapshot: &Arc<Snapshot>) {
@@ -106,16 +146,16 @@ pub fn train(config: &Config) -> Result<()> {
     let learner = Learner::new(run, life, Arc::new(config.contract()?), &settings, table);
     let mut serial = Serial::new(config, trainer, learner)?;
     let mut watch = Watch::new(Path::new(&config.learner.run_dir), config.option_count(), "");
+    serial.resume()?;
     serial.publish();
     let start = Instant::now();
     let spent = |steps: u64| {
         let minutes = 0.0 < config.train.minutes && config.train.minutes * 60.0 <= start.elapsed().as_secs_f64();
         minutes || (0 < config.train.env_steps && config.train.env_steps <= steps)
     };
-    while !spent(serial.env_steps()) {
-        if serial.tick()? {
-            watch.show()?;
-        }
+    // The budget is looked at after an update only: there the run can be gone on from exactly.
+    while !(serial.tick()? && spent(serial.env_steps())) {
+        watch.show()?;
     }
     serial.save()?;
     watch.finish();

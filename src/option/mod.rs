@@ -11,7 +11,7 @@ pub use process::{
 };
 
 /// What runs in one environment between two ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Running {
     /// The option; none at the start of an episode.
     pub option: Option<u8>,

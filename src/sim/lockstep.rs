@@ -1,7 +1,8 @@
 //! The simulator's side of the lockstep protocol: pure, the time is an argument.
 
-use super::Arms;
+use super::{Arms, EnvState};
 use crate::data::{ArmCommands, ArmStates, Operation};
+use crate::error::{Error, Result};
 
 /// States that nobody answers are sent again after this [s].
 const REPEAT_SECS: f64 = 0.2;
@@ -55,6 +56,24 @@ impl Lockstep {
     /// What to publish now. For one tick and one bound stream it is always the same.
     pub fn states(&self) -> ArmStates {
         self.states.clone()
+    }
+
+    /// The environments' states, for [`Self::set_state`].
+    pub fn state(&self) -> Result<Vec<EnvState>> {
+        (0..self.arms.num_envs()).map(|env| self.arms.state(env)).collect()
+    }
+
+    /// Goes on from the states of as many environments of the same configuration.
+    pub fn set_state(&mut self, states: &[EnvState]) -> Result<()> {
+        if states.len() != self.arms.num_envs() {
+            let (found, want) = (states.len(), self.arms.num_envs());
+            return Err(Error::invalid(format!("{found} environments were saved; this simulator has {want}")));
+        }
+        for (env, state) in states.iter().enumerate() {
+            self.arms.set_state(env, state)?;
+        }
+        self.read();
+        Ok(())
     }
 
     /// Commands refused so far.

@@ -1,6 +1,6 @@
 //! The rollout and its side of the protocol: whom it follows, when it may act, what it ships. No clock, no network.
 
-use super::{Permit, Rollout};
+use super::{EpisodeState, Permit, Rollout};
 use crate::contract::{Hash, Snapshot};
 use crate::data::{
     Ack, Act, ArmCommands, ArmStates, Batch, EpisodeStats, Follow, GoalPose, Heard, LearnerStatus, Origin, Outbox,
@@ -142,6 +142,16 @@ impl Agent {
                 self.rollout.answer(states, Permit::Act(&|env| follow.may_step(env)))
             }
         }
+    }
+
+    /// See [`Rollout::state`].
+    pub fn state(&self) -> Result<Vec<EpisodeState>> {
+        self.rollout.state()
+    }
+
+    /// See [`Rollout::restore`].
+    pub fn restore(&mut self, states: Vec<EpisodeState>) -> Result<()> {
+        self.rollout.restore(states)
     }
 
     /// Batches to send now.

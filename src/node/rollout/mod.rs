@@ -7,6 +7,7 @@ mod shell;
 mod tests;
 
 pub use agent::Agent;
+pub use episode::EpisodeState;
 pub use shell::{Inputs, Outputs, run};
 
 use crate::config::Seed;
@@ -124,6 +125,20 @@ impl Rollout {
         for episode in &mut self.episodes {
             episode.set_goal(base_from_goal);
         }
+    }
+
+    /// The environments' states between two updates, for [`Self::restore`]; refuses while a step is under way.
+    pub fn state(&self) -> Result<Vec<EpisodeState>> {
+        self.episodes.iter().map(Episode::state).collect()
+    }
+
+    /// Goes on exactly where [`Self::state`] was taken; the simulator must go on there, too.
+    pub fn restore(&mut self, states: Vec<EpisodeState>) -> Result<()> {
+        if states.len() != self.episodes.len() {
+            let (found, want) = (states.len(), self.episodes.len());
+            return Err(Error::invalid(format!("{found} environments were saved; this rollout has {want}")));
+        }
+        self.episodes.iter_mut().zip(states).try_for_each(|(episode, state)| episode.restore(state))
     }
 
     /// What was counted.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::learn::HsPpo;
 use crate::report::{Clock, Recorder, names};
 use crate::run::{self, Checkpoint, RunDir, Which};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub struct Trainer {
     table: Table,
     folder: Option<(RunDir, Recorder)>,
     saved_updates: Option<u64>,
+    /// What a serial loop wants to find again beside the learner.
+    companion: Option<Value>,
 }
 
 impl Trainer {
@@ -84,6 +86,7 @@ impl Trainer {
             table: Table::default(),
             folder: None,
             saved_updates: None,
+            companion: None,
         })
     }
 
@@ -92,9 +95,29 @@ impl Trainer {
         (self.run, self.life)
     }
 
+    /// Updates made.
+    pub fn updates(&self) -> u64 {
+        self.algorithm.updates()
+    }
+
     /// Transitions learned from.
     pub fn env_steps(&self) -> u64 {
         self.algorithm.env_steps()
+    }
+
+    /// Whether the next update ends with a checkpoint.
+    pub fn saves_next(&self) -> bool {
+        self.folder.is_some() && (self.algorithm.updates() + 1).is_multiple_of(self.config.learner.save_interval)
+    }
+
+    /// What the next checkpoint holds beside the learner.
+    pub fn accompany(&mut self, companion: Value) {
+        self.companion = Some(companion);
+    }
+
+    /// What the checkpoint that this life goes on from held beside the learner; taken once.
+    pub fn companion(&mut self) -> Option<Value> {
+        self.companion.take()
     }
 
     /// The present parameters under the present version.
@@ -126,7 +149,11 @@ impl Trainer {
             snapshot: (*self.snapshot()).clone(),
             config: self.config.clone(),
             score: self.score(),
-            learner: json!({ "streams": self.table, "trained_secs": self.trained() }),
+            learner: json!({
+                "streams": self.table,
+                "trained_secs": self.trained(),
+                "companion": self.companion.take(),
+            }),
             state: state::pack(self.algorithm.state()),
         };
         run::save(folder, &checkpoint, self.config.learner.keep)?;
@@ -188,6 +215,7 @@ impl Trainer {
         self.run = snapshot.run;
         self.version = snapshot.version + 1;
         self.saved_updates = Some(self.algorithm.updates());
+        self.companion = Some(learner["companion"].clone()).filter(|companion| !companion.is_null());
         self.trained_secs = learner["trained_secs"].as_f64().unwrap_or(0.0);
         self.table = serde_json::from_value(learner["streams"].clone())
             .map_err(|error| Error::invalid(format!("the checkpoint's streams cannot be read: {error}")))?;

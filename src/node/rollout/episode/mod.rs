@@ -1,5 +1,9 @@
 //! One environment: the episode that runs in it and the fragment that is being recorded.
 
+mod state;
+
+pub use state::EpisodeState;
+
 use crate::config::{Purpose, Seed};
 use crate::contract::Contract;
 use crate::data::{End, EpisodeStats, Final, Forced, Fragment, STATE_DOF, Transition};
@@ -28,7 +32,8 @@ struct Pending {
 }
 
 /// Sums over the running episode.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Sums {
     episode_return: f64,
     /// The task's error at the last valid step.
