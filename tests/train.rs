@@ -141,6 +141,7 @@ fn what_is_killed_comes_back_and_training_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let file = run.join("config.yaml").display().to_string();
+    let before = shared_memory();
     let arguments = ["--minutes", "0", "--rollouts", "2", "--set", "learner.save_interval=1"];
     let mut child = train(&run, &arguments).spawn().unwrap();
     wait_until("first update", &mut child, || !metrics(&run).is_empty());
@@ -158,6 +159,7 @@ fn what_is_killed_comes_back_and_training_goes_on() {
     signal(child.id() as i32, "INT");
     finished(child.wait_with_output().unwrap());
     assert_eq!(processes(&[&file]), [] as [i32; 0], "processes are left behind");
+    assert_eq!(shared_memory().difference(&before).collect::<Vec<_>>(), [] as [&String; 0]);
     assert_eq!(std::fs::read_to_string(run.join("life")).unwrap().trim(), "2");
 }
 
@@ -170,6 +172,8 @@ fn what_does_not_fit_is_refused_in_a_sentence_with_status_2() {
         (vec!["train", "--set", "learner.gama=1"], vec!["gama"]),
         (vec!["train", "--task", "juggle"], vec!["juggle", "reach"]),
         (vec!["train", "--options", "0"], vec!["options.count", "0", "1"]),
+        (vec!["train", "--minutes", "-1"], vec!["train.minutes", "-1", "0"]),
+        (vec!["train", "--set", "sim.timestep_secs=0.003"], vec!["sim.timestep_secs", "0.003", "0.05"]),
         (vec!["eval", &missing], vec!["missing"]),
         (vec!["eval", "src"], vec!["no run folder"]),
     ] {

@@ -19,7 +19,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Train, show progress, evaluate. Starts simulators, rollouts and the learner as ROS 2 nodes.
-    Train(Train),
+    Train(Box<Train>),
     /// Evaluate the policy of a run.
     Eval(Eval),
     /// Draw the learning curve of one or more runs (SVG).
@@ -60,7 +60,7 @@ pub struct Train {
     #[arg(long)]
     pub seed: Option<u64>,
     /// Time to train, counted from the first environment step; 0: no limit [default: 6].
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub minutes: Option<f64>,
     /// Environment steps to train; without `--minutes` there is then no time limit.
     #[arg(long, value_name = "N")]

@@ -58,7 +58,10 @@ fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampli
     Ok((evaluation, 1.0 / snapshot.contract.control_period_secs))
 }
 
-/// Results go to standard output, and nothing else does.
+/// Results go to standard output, and nothing else does. A reader that has seen enough is no error.
 fn print(text: &str) -> Result<()> {
-    writeln!(std::io::stdout().lock(), "{text}").map_err(Error::io("standard output"))
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output")(error)),
+        _ => Ok(()),
+    }
 }

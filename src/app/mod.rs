@@ -14,6 +14,8 @@ mod stop;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 pub mod supervise;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod sweep;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod train;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod watch;

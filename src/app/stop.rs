@@ -20,14 +20,16 @@ pub(super) fn when_stdin_closes(stopper: Stopper) -> Result<()> {
         .map_err(|error| Error::invalid(format!("no thread can watch standard input: {error}")))
 }
 
-/// Stops at Ctrl-C or SIGTERM; goes on watching, so that it never ends by itself but on an error.
+/// Stops at Ctrl-C, SIGTERM or when the terminal closes; goes on watching, so that it never ends by itself but on an error.
 pub(super) async fn when_signalled(stopper: Stopper) -> Result<()> {
     let watch = |kind| signal(kind).map_err(|error| Error::invalid(format!("signals cannot be watched: {error}")));
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
+    let mut hangup = watch(SignalKind::hangup())?;
     loop {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
         }
         stopper.stop();
     }

@@ -1,6 +1,7 @@
 //! `handoff train`: starts the graph as processes, shows progress, evaluates at the end.
 
 use super::supervise::{Event, Graph, Node};
+use super::sweep::Sweep;
 use super::watch::Watch;
 use super::{cli, commands, serial};
 use crate::config::{self, Config};
@@ -14,6 +15,8 @@ use uuid::Uuid;
 
 /// How often children and metrics are looked at.
 const BEAT: Duration = Duration::from_millis(200);
+/// How long a learner may be late to end by itself.
+const GRACE_SECS: f64 = 2.0;
 /// Domains that are safe on Linux.
 const DOMAINS: u32 = 101;
 
@@ -23,6 +26,7 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     let mut config = arguments.resolve()?;
     config.contract()?;
     config.learner.min_rollouts = config.train.rollouts;
+    let domain = domain()?;
     let folder = match &arguments.resume {
         Some(run) => resume(run, &mut config)?,
         None => make_folder(arguments, &mut config)?,
@@ -31,7 +35,6 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
         say(&format!("{} · serial · {}", cli::describe(&config), folder.path().display()));
         serial::train(&config)?;
     } else {
-        let domain = domain()?;
         say(&format!("{} · ROS domain {} · {}", cli::describe(&config), domain.number, folder.path().display()));
         runtime()?.block_on(supervise(&config, &folder, &domain))?;
     }
@@ -40,7 +43,12 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
 
 async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
-    let mut graph = Graph::new(program, domain.environment(), folder.logs());
+    let sweep = Sweep::new();
+    let mut environment = domain.environment();
+    if std::env::var_os("ROS_LOG_DIR").is_none() {
+        environment.push(("ROS_LOG_DIR".into(), folder.logs().join("ros").display().to_string()));
+    }
+    let mut graph = Graph::new(program, environment, folder.logs());
     let mut watch = Watch::new(folder.path(), config.option_count(), "starting");
     let (stopper, mut shutdown) = Shutdown::new();
     let signals = super::stop::when_signalled(stopper);
@@ -55,6 +63,10 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
                 Event::Quiet => {}
             }
             watch.show()?;
+            // The learner keeps its time itself; one that was restarted has lost count.
+            if 0.0 < config.train.minutes && config.train.minutes * 60.0 + GRACE_SECS < watch.trained_secs() {
+                return Ok(());
+            }
             tokio::time::sleep(BEAT).await;
         }
     };
@@ -64,6 +76,7 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
         never = signals => never,
     };
     graph.stop().await;
+    sweep.sweep();
     watch.finish();
     outcome
 }
@@ -124,17 +137,24 @@ struct Domain {
 impl Domain {
     fn environment(&self) -> Vec<(String, String)> {
         let unset = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
-        let defaults = [("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"), ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")];
-        let defaults = defaults.into_iter().filter(unset).filter(|(name, _)| !self.told || name.starts_with("FAST"));
-        let own = (!self.told).then(|| ("ROS_DOMAIN_ID".to_owned(), self.number.clone()));
-        defaults.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(own).collect()
+        if self.told {
+            return Vec::new();
+        }
+        let range = [("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")].into_iter().filter(unset);
+        range
+            .chain([("ROS_DOMAIN_ID", self.number.as_str())])
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
     }
 }
 
 /// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
 fn domain() -> Result<Domain> {
     if let Ok(number) = std::env::var("ROS_DOMAIN_ID") {
-        return Ok(Domain { number, told: true });
+        return match number.parse::<u32>() {
+            Ok(0..=DOMAINS) => Ok(Domain { number, told: true }),
+            _ => Err(Error::invalid(format!("ROS_DOMAIN_ID = {number:?}: a number from 0 to {DOMAINS} is right"))),
+        };
     }
     let first = Uuid::new_v4().as_u128() as u32 % DOMAINS;
     (0..DOMAINS)

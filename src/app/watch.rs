@@ -14,6 +14,7 @@ pub(super) struct Watch {
     rate: Rate,
     steps_per_sec: f64,
     length: u64,
+    first_update: Option<Instant>,
     newest: Option<Row>,
     progress: Progress<Stderr>,
     /// Said behind the line until the first update.
@@ -32,6 +33,7 @@ impl Watch {
             rate: Rate::new(10.0),
             steps_per_sec: 0.0,
             length: 0,
+            first_update: None,
             newest: None,
             progress: Progress::new(err, terminal),
             note: note.into(),
@@ -47,12 +49,18 @@ impl Watch {
             self.length = length;
             self.newest = report::read(&self.folder)?.pop().or(self.newest.take());
             if let Some(row) = &self.newest {
+                self.first_update.get_or_insert_with(Instant::now);
                 self.steps_per_sec = self.rate.update(now, row.clock.env_steps);
             }
         }
         let status = self.status();
         let _closed = self.progress.update(now, &status);
         Ok(())
+    }
+
+    /// Wall time since the first update was seen.
+    pub(super) fn trained_secs(&self) -> f64 {
+        self.first_update.map_or(0.0, |first| first.elapsed().as_secs_f64())
     }
 
     /// Shows the last line.

@@ -12,6 +12,11 @@ pub fn from_yaml(text: &str, node: &str) -> Result<Config> {
     let Value::Object(sections) = file else {
         return Err(Error::invalid("a parameter file is a map: `/**: {ros__parameters: {...}}`"));
     };
+    if let Some((key, _)) = sections.iter().find(|(_, section)| section.get("ros__parameters").is_none()) {
+        return Err(Error::invalid(format!(
+            "`{key}` stands at the top of the file: parameters belong below `/**: ros__parameters:`"
+        )));
+    }
     let mut parameters = Map::new();
     for pattern in ["/**", &format!("/**/{node}"), &format!("/{node}"), node] {
         let Some(section) = sections.get(pattern) else { continue };
@@ -50,8 +55,16 @@ pub fn assign(parameters: &mut Map<String, Value>, assignment: &str) -> Result<(
 }
 
 /// The parameters of a file's `/**` section, to be merged with others before [`from_parameters`].
+/// Sections of single nodes are refused: a whole training has one configuration.
 pub fn parameters_of(text: &str) -> Result<Map<String, Value>> {
     let config = from_yaml(text, "train")?;
+    if let Ok(Value::Object(sections)) = serde_saphyr::from_str(text)
+        && let Some(key) = sections.keys().find(|key| *key != "/**")
+    {
+        return Err(Error::invalid(format!(
+            "`{key}` would not be read: a training takes all of its parameters from `/**`; move them there"
+        )));
+    }
     match serde_json::to_value(config) {
         Ok(Value::Object(parameters)) => Ok(parameters),
         other => Err(Error::invalid(format!("a configuration is a map, not {other:?}"))),
@@ -138,6 +151,15 @@ mod tests {
             assign(&mut parameters, &format!("{path}={value}")).unwrap();
             assert_eq!(from_parameters(Value::Object(parameters)).unwrap(), Config::default(), "{path}");
         }
+    }
+
+    #[test]
+    fn what_would_not_be_read_is_refused() {
+        let flat = refusal("seed: 7");
+        assert!(flat.contains("`seed`") && flat.contains("ros__parameters"), "{flat}");
+        let other = parameters_of("/**: {ros__parameters: {seed: 1}}\nlearner: {ros__parameters: {seed: 9}}");
+        let other = other.unwrap_err().to_string();
+        assert!(other.contains("`learner`") && other.contains("/**"), "{other}");
     }
 
     #[test]

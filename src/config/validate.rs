@@ -25,6 +25,14 @@ impl Config {
             range("hidden", width, 1..=4096)?;
         }
         range("sim.timestep_secs", sim.timestep_secs, 1e-5..=0.02)?;
+        let substeps = 1.0 / self.control_rate_hz / sim.timestep_secs;
+        if substeps.round() < 1.0 || 1e-6 < (substeps - substeps.round()).abs() {
+            return Err(Error::invalid(format!(
+                "sim.timestep_secs = {} does not divide the control period of {} s: that is {substeps:.3} steps",
+                sim.timestep_secs,
+                1.0 / self.control_rate_hz
+            )));
+        }
         range("sim.threads", sim.threads, 0..=1024)?;
         range("sim.told.latency_ticks", sim.told.latency_ticks, 0..=100)?;
         range("sim.told.position_noise_rad", sim.told.position_noise_rad, 0.0..=1.0)?;

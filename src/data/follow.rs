@@ -208,6 +208,11 @@ impl Follow {
         self.stepped.iter().min().copied().unwrap_or(0)
     }
 
+    /// The run that is followed, or will be once it is heard.
+    pub fn run(&self) -> Option<Uuid> {
+        self.learner.as_ref().map(|learner| learner.run).or(self.told)
+    }
+
     /// Run and life that are followed.
     pub fn learner(&self) -> Option<(Uuid, u32)> {
         self.learner.as_ref().map(|learner| (learner.run, learner.life))

@@ -139,6 +139,9 @@ impl Learner {
     pub fn rollout_status(&mut self, status: RolloutStatus, now: Duration) -> Result<()> {
         if let Some(run) = status.run {
             self.admission.require_newest(run, status.life)?;
+            if run != self.run {
+                return Ok(());
+            }
         }
         self.admission.heard(&status.stream, now);
         self.coordinator.status(status);

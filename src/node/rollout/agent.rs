@@ -24,6 +24,8 @@ pub struct Agent {
     state: String,
     leaving: bool,
     evaluates: bool,
+    /// The sim serves another stream: this one takes no part in a phase.
+    unserved: bool,
     /// It said that it waits for a learner.
     waited: bool,
     /// Episodes that ended since the last look, for people.
@@ -48,6 +50,7 @@ impl Agent {
             state,
             leaving: false,
             evaluates: false,
+            unserved: false,
             waited: false,
             episodes: Vec::new(),
             told: String::new(),
@@ -105,6 +108,10 @@ impl Agent {
 
     /// Answers the states of a tick.
     pub fn states(&mut self, states: &ArmStates) -> Result<ArmCommands> {
+        self.unserved = states.bound.as_ref().is_some_and(|bound| bound != self.outbox.stream());
+        if self.unserved {
+            return self.wait_for_sim(states);
+        }
         if self.evaluates {
             return self.evaluate(states);
         }
@@ -181,7 +188,7 @@ impl Agent {
         let counters = self.rollout.counters();
         let learner = self.follow.learner();
         RolloutStatus {
-            run: learner.map(|(run, _)| run),
+            run: self.follow.run(),
             life: learner.map_or(0, |(_, life)| life),
             stream: self.outbox.stream().clone(),
             version: self.rollout.snapshot().map_or(0, |snapshot| snapshot.version),
@@ -190,7 +197,7 @@ impl Agent {
             steps: counters.steps,
             phase_steps: self.follow.phase_steps(),
             num_envs: self.rollout.num_envs() as u32,
-            leaving: self.leaving,
+            leaving: self.leaving || self.unserved,
             state: self.state.clone(),
             in_flight: self.outbox.in_flight() as u32,
             queue_batches: self.outbox.queued() as u32,
@@ -198,6 +205,18 @@ impl Agent {
             refused_weights: counters.refused_weights,
             held_ticks: counters.held_ticks,
         }
+    }
+
+    /// What the sim does for another stream is nothing that this one has done: its episodes end as aborted. HOLD is
+    /// refused while the other lives, and takes over when it is silent.
+    fn wait_for_sim(&mut self, states: &ArmStates) -> Result<ArmCommands> {
+        if let Some(bound) = &states.bound {
+            self.tell(format!("the sim serves {bound}, not {}: it waits for its turn", self.outbox.stream()));
+        }
+        self.rollout.interrupt(states.stamp_secs);
+        self.flush();
+        self.state = "waiting for the sim".into();
+        self.rollout.answer(states, Permit::Hold)
     }
 
     fn evaluate(&mut self, states: &ArmStates) -> Result<ArmCommands> {

@@ -220,6 +220,12 @@ impl Rollout {
         self.answered.as_ref().filter(|answer| (answer.sim_life, answer.tick) == (states.sim_life, states.tick))
     }
 
+    /// Somebody else drives the simulator: every running episode ends as aborted.
+    pub fn interrupt(&mut self, stamp_secs: f64) {
+        self.answered = None;
+        self.abort_all(stamp_secs);
+    }
+
     /// A new simulator: every running episode ends as aborted.
     fn abort_all(&mut self, stamp_secs: f64) {
         for episode in &mut self.episodes {

@@ -293,3 +293,24 @@ fn a_goal_is_refused_in_another_frame_and_while_training() {
     let sentence = agent(false).goal(&goal("panda_link0")).unwrap_err().to_string();
     assert!(sentence.contains("trains"), "{sentence}");
 }
+
+#[test]
+fn what_the_sim_does_for_another_is_not_recorded() {
+    let (mut agent, mut arms) = (agent(true), Ideal::new(1));
+    agent.weights(&snapshot(1), Duration::ZERO);
+    for _ in 0..6 {
+        let commands = agent.states(&arms.0).unwrap();
+        arms.step(&commands);
+    }
+    arms.0.bound = Some(StreamId { rollout: "other".into(), incarnation: 7 });
+    let commands = agent.states(&arms.0).unwrap();
+    assert!(commands.operation.iter().all(|&operation| operation == Operation::Hold));
+    let status = agent.status();
+    assert!(status.leaving && status.state == "waiting for the sim", "{status:?}");
+    let ended = agent.episodes();
+    assert!(ended.len() == ENVS && ended.iter().all(|stats| stats.end == End::Aborted), "{ended:?}");
+    arms.0.bound = Some(StreamId { rollout: "r".into(), incarnation: 1 });
+    let commands = agent.states(&arms.0).unwrap();
+    assert!(commands.operation.iter().all(|&operation| operation == Operation::Reset));
+    assert!(!agent.status().leaving);
+}
