@@ -2,6 +2,8 @@
 //! learning, which is the [`crate::node::trainer`]'s. No clock, no network.
 
 mod shell;
+#[cfg(test)]
+mod tests;
 
 pub use shell::{Inputs, Outputs, run};
 
