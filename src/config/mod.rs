@@ -331,7 +331,7 @@ impl Default for HsPpo {
             load_balance_coef: 1.0,
             anchor_coef: 0.1,
             min_option_steps: 64,
-            deliberation_cost: 0.0,
+            deliberation_cost: 0.02,
             max_grad_norm: 0.5,
             desired_kl: 0.0,
             desired_option_kl: 0.0,

@@ -139,6 +139,7 @@ fn config() -> config::HsPpo {
         min_option_steps: 8,
         log_std_init: -0.5,
         load_balance_coef: 0.01,
+        deliberation_cost: 0.0,
         ..config::HsPpo::default()
     }
 }
