@@ -1,5 +1,7 @@
 //! The library's one error: each says in a sentence what was found, where, and what would be right.
 
+use std::fmt::Debug;
+use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
 
 /// Result of the library.
@@ -36,4 +38,21 @@ impl Error {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
+}
+
+/// Refuses a setting out of range, with its key, its value and what would be right.
+pub(crate) fn range<T: PartialOrd + Debug>(key: &str, value: T, allowed: impl RangeBounds<T>) -> Result<()> {
+    if allowed.contains(&value) {
+        return Ok(());
+    }
+    let edge = |bound: Bound<&T>, closed: &str, open: &str| match bound {
+        Bound::Included(edge) => format!("{closed} {edge:?}"),
+        Bound::Excluded(edge) => format!("{open} {edge:?}"),
+        Bound::Unbounded => "anything".into(),
+    };
+    Err(Error::invalid(format!(
+        "{key} = {value:?} is out of range: it must be {} and {}",
+        edge(allowed.start_bound(), "at least", "over"),
+        edge(allowed.end_bound(), "at most", "under")
+    )))
 }

@@ -6,6 +6,7 @@ pub mod config;
 pub mod contract;
 pub mod data;
 pub mod error;
+pub mod guard;
 #[cfg(feature = "torch")]
 pub mod learn;
 pub mod node;

@@ -1,9 +1,8 @@
 //! Ranges, and what must fit together. Each refusal names the key, the value and what would be right.
 
 use super::{Config, HsPpo};
-use crate::error::{Error, Result};
-use std::fmt::Debug;
-use std::ops::{Bound, RangeBounds};
+use crate::error::{Error, Result, range};
+use std::ops::Bound;
 
 impl Config {
     /// Refuses values out of range and combinations that cannot work.
@@ -97,20 +96,4 @@ impl HsPpo {
 
 fn positive(most: f64) -> (Bound<f64>, Bound<f64>) {
     (Bound::Excluded(0.0), Bound::Included(most))
-}
-
-fn range<T: PartialOrd + Debug>(key: &str, value: T, allowed: impl RangeBounds<T>) -> Result<()> {
-    if allowed.contains(&value) {
-        return Ok(());
-    }
-    let edge = |bound: Bound<&T>, closed: &str, open: &str| match bound {
-        Bound::Included(edge) => format!("{closed} {edge:?}"),
-        Bound::Excluded(edge) => format!("{open} {edge:?}"),
-        Bound::Unbounded => "anything".into(),
-    };
-    Err(Error::invalid(format!(
-        "{key} = {value:?} is out of range: it must be {} and {}",
-        edge(allowed.start_bound(), "at least", "over"),
-        edge(allowed.end_bound(), "at most", "under")
-    )))
 }

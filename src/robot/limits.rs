@@ -41,8 +41,8 @@ impl Limits {
         jerk_rad_per_sec3: [5000.0; ARM_DOF],
     };
 
-    /// What both allow.
-    const fn and(mut self, other: &Self) -> Self {
+    /// What both allow; where `other` has a NaN, what this one allows.
+    pub const fn and(mut self, other: &Self) -> Self {
         let mut joint = 0;
         while joint < ARM_DOF {
             self.position_min_rad[joint] = self.position_min_rad[joint].max(other.position_min_rad[joint]);
@@ -78,22 +78,47 @@ const FR3_SLOPE: PerJoint = [12.0, 5.17, 7.0, 8.0, 34.0, 11.0, 34.0];
 const FR3_UPPER: PerJoint = [2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196];
 const FR3_LOWER: PerJoint = [-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196];
 
+/// How a joint's velocity limit closes in on the ends of its range: `min(v, max(0, -o + sqrt(max(0, c (upper - q)))))`
+/// upwards, and the mirror downwards (libfranka rate_limiting.h).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VelocityCurve {
+    /// o [rad/s].
+    pub offset_rad_per_sec: f64,
+    /// c [rad/s²].
+    pub slope_rad_per_sec2: f64,
+    /// [rad].
+    pub upper_rad: f64,
+    /// [rad].
+    pub lower_rad: f64,
+}
+
 impl Robot {
+    /// The velocity curve of a joint (0 to 6); the Panda has none.
+    pub fn velocity_curve(self, joint: usize) -> Option<VelocityCurve> {
+        (self != Self::Panda && joint < ARM_DOF).then(|| VelocityCurve {
+            offset_rad_per_sec: FR3_OFFSET[joint],
+            slope_rad_per_sec2: FR3_SLOPE[joint],
+            upper_rad: FR3_UPPER[joint],
+            lower_rad: FR3_LOWER[joint],
+        })
+    }
+
     /// Lowest and highest velocity at a position [rad/s]: constant for the Panda; for the FR3
     /// `min(v, max(0, -o + sqrt(c (upper - q))))` upwards, and its mirror downwards (libfranka rate_limiting.h,
     /// computeUpperLimitsJointVelocity and computeLowerLimitsJointVelocity).
     pub fn velocity_range(self, position_rad: &PerJoint) -> (PerJoint, PerJoint) {
         let most = &self.limits().velocity_rad_per_sec;
-        let toward = |room_rad: f64, joint: usize| match self {
-            Self::Panda => most[joint],
-            Self::Fr3 | Self::Both => {
-                let speed = (FR3_SLOPE[joint] * room_rad).max(0.0).sqrt() - FR3_OFFSET[joint];
+        let toward = |room_rad: fn(&VelocityCurve, f64) -> f64, joint: usize| match self.velocity_curve(joint) {
+            None => most[joint],
+            Some(curve) => {
+                let room_rad = room_rad(&curve, position_rad[joint]).max(0.0);
+                let speed = (curve.slope_rad_per_sec2 * room_rad).sqrt() - curve.offset_rad_per_sec;
                 speed.clamp(0.0, most[joint])
             }
         };
         (
-            std::array::from_fn(|joint| -toward(position_rad[joint] - FR3_LOWER[joint], joint)),
-            std::array::from_fn(|joint| toward(FR3_UPPER[joint] - position_rad[joint], joint)),
+            std::array::from_fn(|joint| -toward(|curve, position| position - curve.lower_rad, joint)),
+            std::array::from_fn(|joint| toward(|curve, position| curve.upper_rad - position, joint)),
         )
     }
 }

@@ -6,7 +6,7 @@ mod limits;
 
 pub use capsules::{CAPSULES, Capsule, HAND, PAIRS, Segment, floor_clearance, place, self_clearance};
 pub use kinematics::{HAND_FROM_TCP_M, READY, flange_from_hand, forward, jacobian, link_frames, tcp};
-pub use limits::{Limits, PerJoint};
+pub use limits::{Limits, PerJoint, VelocityCurve};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,252 @@
+//! Seven joints as one arm: what couples them may only slow them down.
+
+use super::bounds::Bounds;
+use super::joint::{Law, Step, allowed, brake, braking_jerk, toward};
+use super::reason::{Reason, Reasons};
+use super::space::{Room, Space};
+use super::stop::{Motion, Stop};
+use crate::robot::{ARM_DOF, PerJoint, jacobian};
+use nalgebra::{SMatrix, SVector};
+
+/// The speed of the tool centre point is planned at this share of its cap: a stop bends, and its way is looked at in a few places.
+const SPEED_HEADROOM: f64 = 0.95;
+/// Halvings in the search for the share of braking that keeps the speed.
+const HALVINGS: u32 = 8;
+/// A way is looked at in steps of at most so much of a joint [rad] ...
+const LOOK_RAD: f64 = 0.05;
+/// ... but at no more poses than these.
+const LOOKS: u32 = 8;
+
+type Motions = [Motion; ARM_DOF];
+type Linear = SMatrix<f64, 3, ARM_DOF>;
+
+/// What the arm is to do in a tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Aim {
+    /// Move to these positions [rad].
+    Track(PerJoint),
+    /// Come to rest and stay.
+    Stop,
+}
+
+/// The commanded motion of the arm.
+#[derive(Clone, Debug)]
+pub(super) struct Arm {
+    motions: Motions,
+    bounds: [Bounds; ARM_DOF],
+    /// Bounds that wait until the motion obeys them.
+    next_bounds: Option<[Bounds; ARM_DOF]>,
+    law: Law,
+    space: Space,
+    speed_m_per_sec: f64,
+    tick_secs: f64,
+    /// A boundary stopped the arm: it comes to rest before it is led on.
+    blocked: bool,
+}
+
+fn positions(motions: &Motions) -> PerJoint {
+    motions.map(|motion| motion.position)
+}
+
+impl Arm {
+    /// At rest at `anchor`, which may lie beyond the bounds: then it may move inwards only.
+    pub(super) fn new(
+        anchor: &PerJoint,
+        bounds: [Bounds; ARM_DOF],
+        law: Law,
+        space: Space,
+        speed: f64,
+        tick_secs: f64,
+    ) -> Self {
+        Self {
+            motions: anchor.map(Motion::rest),
+            bounds: std::array::from_fn(|joint| bounds[joint].reaching(anchor[joint])),
+            next_bounds: None,
+            law,
+            space,
+            speed_m_per_sec: speed,
+            tick_secs,
+            blocked: false,
+        }
+    }
+
+    /// Commanded positions [rad].
+    pub(super) fn positions(&self) -> PerJoint {
+        positions(&self.motions)
+    }
+
+    /// Commanded velocities [rad/s].
+    pub(super) fn velocities(&self) -> PerJoint {
+        self.motions.map(|motion| motion.velocity)
+    }
+
+    /// Whether no joint moves.
+    pub(super) fn is_rest(&self) -> bool {
+        self.motions.iter().all(|motion| motion.is_rest())
+    }
+
+    /// Other bounds. They hold as soon as the motion obeys them; until then the arm brakes under the old.
+    pub(super) fn rebound(&mut self, bounds: [Bounds; ARM_DOF]) {
+        self.next_bounds = Some(bounds);
+    }
+
+    fn adopt(&mut self) -> bool {
+        let Some(bounds) = self.next_bounds else { return true };
+        let bounds: [Bounds; ARM_DOF] = std::array::from_fn(|joint| {
+            let motion = self.motions[joint];
+            if motion.is_rest() { bounds[joint].reaching(motion.position) } else { bounds[joint] }
+        });
+        if self.motions.iter().zip(&bounds).all(|(motion, bounds)| bounds.hold(*motion)) {
+            self.bounds = bounds;
+            self.next_bounds = None;
+        }
+        self.next_bounds.is_none()
+    }
+
+    /// A target drawn into the joints' ranges, and then back along the way to it until there is room for the arm.
+    pub(super) fn reachable(&self, target: &PerJoint) -> (PerJoint, Reasons) {
+        let mut reasons = Reasons::default();
+        let ranges = self.bounds.map(|bounds| bounds.range());
+        let ends = positions(&self.ends());
+        let clipped: PerJoint = std::array::from_fn(|joint| {
+            let (low, high) = ranges[joint];
+            // an arm that was found beyond its range is not driven in by force
+            target[joint].clamp(low.min(ends[joint]), high.max(ends[joint]))
+        });
+        reasons.add_if(clipped != *target, Reason::Position);
+        let demanded = self.space.room(&ends).demanded();
+        let along = |share: f64| std::array::from_fn(|joint| ends[joint] + share * (clipped[joint] - ends[joint]));
+        let blocked = |share: f64| self.space.room(&along(share)).short_of(demanded);
+        let looks = looks(&ends, &clipped);
+        let shares = (1..=looks).map(|look| f64::from(look) / f64::from(looks));
+        let Some((beyond, reason)) = shares.clone().find_map(|share| Some((share, blocked(share)?))) else {
+            return (clipped, reasons);
+        };
+        reasons.add(reason);
+        let (mut free, mut beyond) = (beyond - 1.0 / f64::from(looks), beyond);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (free + beyond);
+            if blocked(middle).is_none() {
+                free = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        (along(free), reasons)
+    }
+
+    /// Where the joints' stops end.
+    fn ends(&self) -> Motions {
+        std::array::from_fn(|joint| {
+            let motion = self.motions[joint];
+            Motion::rest(self.bounds[joint].stop(motion).end(motion))
+        })
+    }
+
+    /// A tick. Tells what kept the arm from its aim.
+    pub(super) fn advance(&mut self, aim: Aim) -> Reasons {
+        let mut reasons = Reasons::default();
+        let adopted = self.adopt();
+        reasons.add_if(!adopted, Reason::Rates);
+        self.blocked &= !self.is_rest();
+        let steps = match aim {
+            Aim::Track(target) if adopted && !self.blocked => self.led(&target, &mut reasons),
+            Aim::Track(_) | Aim::Stop => self.braked(),
+        };
+        self.motions = steps.map(|step| step.next);
+        for (bounds, motion) in self.bounds.iter_mut().zip(self.motions) {
+            bounds.follow(motion);
+        }
+        reasons
+    }
+
+    fn braked(&self) -> [Step; ARM_DOF] {
+        std::array::from_fn(|joint| brake(&self.bounds[joint], self.motions[joint], self.tick_secs))
+    }
+
+    /// Towards a target, as fast as the tool centre point may move, while the stop has room.
+    fn led(&mut self, target: &PerJoint, reasons: &mut Reasons) -> [Step; ARM_DOF] {
+        let mut steps: [Step; ARM_DOF] =
+            std::array::from_fn(|joint| toward(&self.bounds[joint], self.motions[joint], target[joint], &self.law));
+        reasons.add_if(steps.iter().any(|step| step.limited), Reason::Rates);
+        let linear: Linear = jacobian(&self.positions()).fixed_rows::<3>(0).into_owned();
+        if !self.slow(&linear, &steps) {
+            reasons.add(Reason::TcpSpeed);
+            steps = self.slowed(&linear, steps);
+        }
+        let demanded = self.space.room(&self.positions()).demanded();
+        if let Some(reason) = self.blocked_by(&steps, demanded) {
+            reasons.add(reason);
+            self.blocked = true;
+            steps = self.braked();
+        }
+        steps
+    }
+
+    fn stops(&self, steps: &[Step; ARM_DOF]) -> [Stop; ARM_DOF] {
+        std::array::from_fn(|joint| self.bounds[joint].stop(steps[joint].next))
+    }
+
+    /// Whether the tool centre point keeps its speed after the steps and on the way of their stop.
+    ///
+    /// Where accelerations are constant the velocity is linear in time and its norm convex: the most is where a piece of a
+    /// joint's stop begins or ends.
+    fn slow(&self, linear: &Linear, steps: &[Step; ARM_DOF]) -> bool {
+        let most = SPEED_HEADROOM * self.speed_m_per_sec;
+        let stops = self.stops(steps);
+        let edges = stops.iter().flat_map(Stop::edges);
+        edges.chain([0.0]).all(|secs| {
+            let velocities = SVector::<f64, ARM_DOF>::from_fn(|joint, _| stops[joint].at(steps[joint].next, secs).velocity);
+            (linear * velocities).norm() <= most
+        })
+    }
+
+    /// The largest share of the steps, the rest braking, that keeps the speed.
+    fn slowed(&self, linear: &Linear, wanted: [Step; ARM_DOF]) -> [Step; ARM_DOF] {
+        let braked = self.braked();
+        let dt = self.tick_secs;
+        let shared = |share: f64| -> [Step; ARM_DOF] {
+            std::array::from_fn(|joint| {
+                let (bounds, motion) = (&self.bounds[joint], self.motions[joint]);
+                let Some(jerk) = wanted[joint].jerk else { return braked[joint] };
+                let braking = braking_jerk(bounds, motion, dt);
+                let jerk = braking + share * (jerk - braking);
+                if !allowed(bounds, motion, jerk, dt) {
+                    return braked[joint];
+                }
+                Step { next: motion.after(jerk, dt), jerk: Some(jerk), limited: true }
+            })
+        };
+        let (mut best, mut good, mut bad) = (braked, 0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (good + bad);
+            let steps = shared(middle);
+            if self.slow(linear, &steps) {
+                (good, best) = (middle, steps);
+            } else {
+                bad = middle;
+            }
+        }
+        best
+    }
+
+    /// The first boundary that the stop of the steps would cross.
+    fn blocked_by(&self, steps: &[Step; ARM_DOF], demanded: Room) -> Option<Reason> {
+        let stops = self.stops(steps);
+        let next = steps.map(|step| step.next);
+        let ends = std::array::from_fn(|joint| stops[joint].end(next[joint]));
+        let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
+        let looks = looks(&positions(&next), &ends);
+        (1..=looks).find_map(|look| {
+            let secs = total * f64::from(look) / f64::from(looks);
+            let pose = std::array::from_fn(|joint| stops[joint].at(next[joint], secs).position);
+            self.space.room(&pose).short_of(demanded)
+        })
+    }
+}
+
+/// At how many poses a way is looked at.
+fn looks(from: &PerJoint, to: &PerJoint) -> u32 {
+    let most = from.iter().zip(to).map(|(from, to)| (to - from).abs()).fold(0.0, f64::max);
+    (most / LOOK_RAD).ceil().clamp(1.0, f64::from(LOOKS)) as u32
+}

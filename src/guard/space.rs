@@ -1,0 +1,95 @@
+//! Where the arm may be: a box for the tool centre point, a floor, itself.
+
+use super::{Config, Reason};
+use crate::robot::{PerJoint, floor_clearance, self_clearance, tcp};
+
+/// Distances to keep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Space {
+    low_m: [f64; 3],
+    high_m: [f64; 3],
+    floor_m: f64,
+    floor_margin_m: f64,
+    self_margin_m: f64,
+}
+
+/// How far a pose is inside each boundary [m]; negative outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Room([f64; 3]);
+
+impl Room {
+    const REASONS: [Reason; 3] = [Reason::Workspace, Reason::Floor, Reason::SelfCollision];
+
+    /// What is left of each, or 0 where there is room: nothing that is outside may go further out.
+    pub(super) fn demanded(self) -> Self {
+        Self(self.0.map(|room| room.min(0.0)))
+    }
+
+    /// The first boundary of which there is less than `demanded`.
+    pub(super) fn short_of(self, demanded: Self) -> Option<Reason> {
+        let short = |index: &usize| self.0[*index] < demanded.0[*index];
+        (0..3).find(short).map(|index| Self::REASONS[index])
+    }
+}
+
+impl Space {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            low_m: config.workspace_min_m,
+            high_m: config.workspace_max_m,
+            floor_m: config.floor_m,
+            floor_margin_m: config.floor_margin_m,
+            self_margin_m: config.self_margin_m,
+        }
+    }
+
+    /// The room at a pose.
+    pub(super) fn room(&self, position: &PerJoint) -> Room {
+        let tip = tcp(position).translation.vector;
+        let inside = (0..3).map(|axis| (tip[axis] - self.low_m[axis]).min(self.high_m[axis] - tip[axis]));
+        Room([
+            inside.fold(f64::INFINITY, f64::min),
+            floor_clearance(position, self.floor_m) - self.floor_margin_m,
+            self_clearance(position) - self.self_margin_m,
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot::READY;
+
+    #[test]
+    fn the_ready_pose_has_its_room() {
+        let space = Space::new(&Config { workspace_min_m: [0.0, -0.5, 0.4], ..Config::default() });
+        let Room([inside, floor, itself]) = space.room(&READY);
+        // the tip at (0.30689, 0, 0.48688) is nearest to z = 0.4; the shoulder's capsule is 0.273 m above the floor; the
+        // forearm is 0.1615 m from link 7
+        assert!((inside - 0.08688).abs() < 5e-6, "{inside}");
+        assert!((floor - 0.253).abs() < 1e-9, "{floor}");
+        assert!((itself - 0.1415).abs() < 1e-4, "{itself}");
+    }
+
+    #[test]
+    fn the_nearest_wall_counts() {
+        let near = |low: [f64; 3], high: [f64; 3]| {
+            let space = Space::new(&Config { workspace_min_m: low, workspace_max_m: high, ..Config::default() });
+            space.room(&READY).0[0]
+        };
+        assert!((near([0.2, -1.0, 0.0], [1.0, 1.0, 1.0]) - 0.10689).abs() < 5e-6);
+        assert!((near([-1.0, -1.0, 0.0], [0.4, 1.0, 1.0]) - 0.09311).abs() < 5e-6);
+        assert!((near([-1.0, -1.0, 0.0], [1.0, 0.05, 1.0]) - 0.05).abs() < 5e-6);
+        assert!((near([-1.0, -1.0, 0.0], [1.0, 1.0, 0.4]) + 0.08688).abs() < 5e-6);
+    }
+
+    #[test]
+    fn what_is_outside_may_not_go_further_out() {
+        let demanded = Room([0.3, -0.1, 0.2]).demanded();
+        assert_eq!(demanded, Room([0.0, -0.1, 0.0]));
+        assert_eq!(Room([0.1, -0.1, 0.1]).short_of(demanded), None);
+        assert_eq!(Room([-0.1, 0.0, 0.1]).short_of(demanded), Some(Reason::Workspace));
+        assert_eq!(Room([0.1, -0.2, 0.1]).short_of(demanded), Some(Reason::Floor));
+        assert_eq!(Room([0.1, 0.0, -0.1]).short_of(demanded), Some(Reason::SelfCollision));
+    }
+}
