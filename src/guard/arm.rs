@@ -60,7 +60,7 @@ impl Arm {
     ) -> Self {
         Self {
             motions: anchor.map(Motion::rest),
-            bounds: std::array::from_fn(|joint| bounds[joint].reaching(anchor[joint])),
+            bounds,
             next_bounds: None,
             law,
             space,
@@ -92,10 +92,6 @@ impl Arm {
 
     fn adopt(&mut self) -> bool {
         let Some(bounds) = self.next_bounds else { return true };
-        let bounds: [Bounds; ARM_DOF] = std::array::from_fn(|joint| {
-            let motion = self.motions[joint];
-            if motion.is_rest() { bounds[joint].reaching(motion.position) } else { bounds[joint] }
-        });
         if self.motions.iter().zip(&bounds).all(|(motion, bounds)| bounds.hold(*motion)) {
             self.bounds = bounds;
             self.next_bounds = None;
@@ -154,9 +150,6 @@ impl Arm {
             Aim::Track(_) | Aim::Stop => self.braked(),
         };
         self.motions = steps.map(|step| step.next);
-        for (bounds, motion) in self.bounds.iter_mut().zip(self.motions) {
-            bounds.follow(motion);
-        }
         reasons
     }
 
@@ -187,18 +180,29 @@ impl Arm {
         std::array::from_fn(|joint| self.bounds[joint].stop(steps[joint].next))
     }
 
-    /// Whether the tool centre point keeps its speed after the steps and on the way of their stop.
+    /// Whether the tool centre point keeps its speed in the middle of the steps, after them, and on the way of their stop.
     ///
     /// Where accelerations are constant the velocity is linear in time and its norm convex: the most is where a piece of a
-    /// joint's stop begins or ends.
+    /// joint's stop begins or ends, or where its acceleration changes sign.
     fn slow(&self, linear: &Linear, steps: &[Step; ARM_DOF]) -> bool {
         let most = SPEED_HEADROOM * self.speed_m_per_sec;
         let stops = self.stops(steps);
-        let edges = stops.iter().flat_map(Stop::edges);
-        edges.chain([0.0]).all(|secs| {
-            let velocities = SVector::<f64, ARM_DOF>::from_fn(|joint, _| stops[joint].at(steps[joint].next, secs).velocity);
-            (linear * velocities).norm() <= most
-        })
+        let within = |velocity: &dyn Fn(usize) -> f64| {
+            (linear * SVector::<f64, ARM_DOF>::from_fn(|joint, _| velocity(joint))).norm() <= most
+        };
+        let signs = (0..ARM_DOF).map(|joint| steps[joint].next.acceleration.abs() / self.bounds[joint].jerk);
+        let mut edges = stops.iter().flat_map(Stop::edges).chain(signs).chain([0.0]);
+        within(&|joint| self.midway(joint, &steps[joint]).velocity)
+            && edges.all(|secs| within(&|joint| stops[joint].at(steps[joint].next, secs).velocity))
+    }
+
+    /// A joint in the middle of its step.
+    fn midway(&self, joint: usize, step: &Step) -> Motion {
+        let (motion, secs) = (self.motions[joint], 0.5 * self.tick_secs);
+        match step.jerk {
+            Some(jerk) => motion.after(jerk, secs),
+            None => self.bounds[joint].stop(motion).at(motion, secs),
+        }
     }
 
     /// The largest share of the steps, the rest braking, that keeps the speed.

@@ -27,10 +27,8 @@ pub(super) struct Bounds {
 /// The end of a joint's range on one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Side {
-    /// No stop ends beyond [rad].
+    /// No stop ends beyond [rad]. An arm that was found beyond may move inwards only.
     end: f64,
-    /// As `end`, but not below where an arm was found that stood beyond it: it may move inwards only.
-    until: f64,
     /// Every stop before the end can be made with this deceleration [rad/s²].
     deceleration: f64,
 }
@@ -43,14 +41,14 @@ impl Side {
     ///
     /// `travel` is what a joint moves in one tick at most: a backward difference looks back by so much.
     fn new(limit: f64, acceleration: f64, curve: Option<(f64, &VelocityCurve)>, travel: f64) -> Self {
-        let Some((upper, curve)) = curve else { return Self { end: limit, until: limit, deceleration: acceleration } };
+        let Some((upper, curve)) = curve else { return Self { end: limit, deceleration: acceleration } };
         let (offset, slope) = (curve.offset_rad_per_sec, curve.slope_rad_per_sec2);
         let upper = upper - travel;
         let room = (upper - limit).max(0.0);
         let largest = (slope - offset * offset / room) / 2.0; // -inf without room
         let deceleration = largest.max(slope / 4.0).min(acceleration);
         let end = limit.min(upper - offset * offset / (slope - 2.0 * deceleration));
-        Self { end, until: end, deceleration }
+        Self { end, deceleration }
     }
 
     /// The highest position of the stop of a motion [rad].
@@ -69,8 +67,11 @@ impl Side {
 
     /// Whether a motion can still stop before the end, and is slow enough for where it is.
     fn holds(&self, motion: Motion, jerk: f64) -> bool {
+        if motion.position > self.end {
+            return motion.velocity <= 0.0 && motion.coasting(jerk) <= 0.0;
+        }
         let by_speed = motion.position + motion.velocity.max(0.0).powi(2) / (2.0 * self.deceleration);
-        by_speed <= self.until && self.reach(motion, jerk) <= self.until
+        by_speed <= self.end && self.reach(motion, jerk) <= self.end
     }
 }
 
@@ -125,22 +126,6 @@ impl Bounds {
         (-self.low.end, self.high.end)
     }
 
-    /// Moves the ends out to where an arm stands that is beyond them.
-    pub(super) fn reaching(mut self, position: f64) -> Self {
-        self.high.until = self.high.end.max(position);
-        self.low.until = self.low.end.max(-position);
-        self
-    }
-
-    /// Lets the ends follow an arm inwards that stood beyond them.
-    pub(super) fn follow(&mut self, motion: Motion) {
-        for (side, motion) in [(&mut self.high, motion), (&mut self.low, motion.mirrored())] {
-            if side.until > side.end {
-                side.until = side.end.max(side.until.min(side.reach(motion, self.jerk)));
-            }
-        }
-    }
-
     /// Whether a motion and its stop obey the speed.
     pub(super) fn slow(&self, motion: Motion) -> bool {
         let peak = |motion: Motion| motion.velocity + motion.acceleration.max(0.0).powi(2) / (2.0 * self.jerk);
@@ -165,7 +150,7 @@ impl Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        let side = Side { end: 0.0, until: 0.0, deceleration: 1.0 };
+        let side = Side { end: 0.0, deceleration: 1.0 };
         Self { velocity: 1.0, acceleration: 1.0, jerk: 1.0, high: side, low: side }
     }
 }

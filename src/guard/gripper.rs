@@ -133,13 +133,10 @@ mod tests {
         let goals: Vec<_> = [0.4, 0.6, 0.9, 0.1, -0.4, 0.5].map(|wish| gripper.tick(wish, 0.0)).into();
         assert_eq!(goals, [None, Some(Goal::Open), None, None, None, None]);
         gripper.done(Goal::Open, true);
-        assert_eq!([0.9, -0.5, f64::NAN, -0.51, -0.9].map(|wish| gripper.tick(wish, 1.0)), [
-            None,
-            None,
-            None,
-            Some(Goal::Grasp),
-            None
-        ]);
+        assert_eq!(
+            [0.9, -0.5, f64::NAN, -0.51, -0.9].map(|wish| gripper.tick(wish, 1.0)),
+            [None, None, None, Some(Goal::Grasp), None]
+        );
         assert!(gripper.hand().busy);
         gripper.done(Goal::Grasp, true);
         assert_eq!(gripper.hand(), Hand { holds: true, ..Hand::default() });

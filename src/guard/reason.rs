@@ -147,8 +147,12 @@ impl Counts {
 pub(super) fn advice(reason: Reason, mode: Option<Mode>) -> &'static str {
     match reason {
         Reason::Position => "the target is beyond a joint's range less the margin: the arm stops before it",
-        Reason::Rates => "the target is farther than the limits of speed, acceleration and jerk allow: the arm follows later",
-        Reason::TcpSpeed => "the tool centre point is at its speed limit: raise guard.tcp_speed_m_per_sec if that is meant",
+        Reason::Rates => {
+            "the target is farther than the limits of speed, acceleration and jerk allow: the arm follows later"
+        }
+        Reason::TcpSpeed => {
+            "the tool centre point is at its speed limit: raise guard.tcp_speed_m_per_sec if that is meant"
+        }
         Reason::Leash => "the target is farther from the arm than the leash: the arm does not keep up",
         Reason::Workspace => "the workspace ends here: the target lies outside",
         Reason::Floor => "the floor is here: the target lies below",
@@ -165,7 +169,9 @@ pub(super) fn advice(reason: Reason, mode: Option<Mode>) -> &'static str {
         Reason::StalePolicy => "the policy's targets stopped coming: the arm holds until the next one",
         Reason::Overrun => "commands came too late: the arm holds; give this process more of the machine",
         Reason::ClockJump => "time went back, as when a simulation is reset: start a new episode and arm again",
-        Reason::NoClock => "use_sim_time is set and no clock is heard: start the simulator, or unset use_sim_time, then arm again",
+        Reason::NoClock => {
+            "use_sim_time is set and no clock is heard: start the simulator, or unset use_sim_time, then arm again"
+        }
         Reason::SecondWriter => "another node publishes on the command topic: end it, then arm again",
         Reason::Deviation => "the arm is not where it is commanded: look for what holds it, then arm again",
         Reason::RobotMode => match mode {
