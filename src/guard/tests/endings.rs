@@ -1,1 +1,370 @@
+//! How a motion is interrupted, how it ends, and what it takes to go on.
 
+use super::*;
+
+/// Joint 1 on its way, at full speed.
+fn moving() -> Bench {
+    let mut bench = Bench::armed();
+    bench.to(&READY).unwrap();
+    bench.lead(&ready_with(0, 0.5), 0.4);
+    assert!(bench.sent.last().unwrap().velocities[0] > 0.15, "{:?}", bench.sent.last());
+    bench
+}
+
+/// Ticks until nothing is sent; how many were, the last of them.
+fn until_quiet(bench: &mut Bench) -> (usize, Command) {
+    let before = bench.sent.len();
+    while bench.tick().is_some() {
+        assert!(bench.sent.len() < before + 2000, "it never ends");
+    }
+    (bench.sent.len() - before, *bench.sent.last().unwrap())
+}
+
+/// Asserts that the arm was brought to rest before the guard fell silent for this reason.
+fn ended_at_rest(bench: &mut Bench, reason: Reason) {
+    let (ticks, last) = until_quiet(bench);
+    assert!(ticks > 20, "no time to brake: {ticks}");
+    assert_eq!(last.velocities, [0.0; ARM_DOF]);
+    assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![reason]));
+    assert!(bench.count(reason) > 0);
+    assert!(bench.to(&READY).is_err(), "a stopped guard takes no targets");
+}
+
+#[test]
+fn a_stale_state_ends_the_motion() {
+    let mut bench = moving();
+    bench.states = false;
+    // not before the time-out of 0.1 s
+    bench.to(&ready_with(0, 0.5)).unwrap();
+    bench.run(0.099);
+    assert_eq!(bench.state(), State::Armed);
+    ended_at_rest(&mut bench, Reason::StaleState);
+    assert!(bench.says("driver and network"));
+    bench.states = true;
+    assert_eq!(bench.run(0.1), None, "it does not go on by itself");
+    bench.arm();
+    assert!(bench.tick().is_some());
+}
+
+#[test]
+fn a_stale_policy_leads_to_a_hold_until_the_next_target() {
+    let mut bench = moving();
+    bench.to(&ready_with(0, 0.5)).unwrap();
+    bench.run(0.199);
+    assert_eq!(bench.state(), State::Armed);
+    let held = bench.run(1.0).unwrap();
+    assert_eq!((bench.state(), bench.reasons()), (State::Holding, vec![Reason::StalePolicy]));
+    assert!(bench.says("until the next one"));
+    assert_eq!(held.velocities, [0.0; ARM_DOF]);
+    bench.lead(&ready_with(0, 0.5), 0.1);
+    assert_eq!(bench.state(), State::Armed);
+    assert!(bench.says("farther than the limits"), "{}", bench.guard.report().sentence);
+    assert!(bench.sent.last().unwrap().positions[0] > held.positions[0]);
+}
+
+#[test]
+fn a_policy_that_has_not_begun_is_not_stale() {
+    let mut bench = Bench::armed();
+    bench.run(1.0);
+    assert_eq!(bench.state(), State::Armed);
+}
+
+#[test]
+fn a_hold_keeps_the_last_command_not_the_measured_position() {
+    let mut bench = moving();
+    bench.follows = false;
+    bench.run(0.4);
+    let held = bench.tick().unwrap();
+    bench.arm = bench.arm.map(|position| position - 0.05);
+    assert_eq!(bench.run(0.5).unwrap().positions, held.positions);
+}
+
+#[test]
+fn a_robot_that_stopped_gets_no_more_commands() {
+    for mode in [Mode::Reflex, Mode::UserStopped, Mode::Guiding, Mode::AutomaticErrorRecovery, Mode::Other] {
+        let mut bench = moving();
+        let resets = bench.guard.report().resets;
+        bench.mode = Some(mode);
+        assert_eq!(bench.tick(), None);
+        let report = bench.guard.report();
+        assert_eq!((report.state, bench.reasons()), (State::Stopped, vec![Reason::RobotMode]));
+        assert!(report.needs_recovery);
+        assert_eq!(report.resets, resets + 1, "option and pending commands are void");
+        assert_eq!(report.counts.of(Reason::RobotMode), 1);
+        // nor when it is ready again
+        bench.mode = Some(Mode::Idle);
+        assert_eq!(bench.run(0.1), None);
+        bench.guard.disarm();
+        let said = bench.guard.arm(bench.now).unwrap_err().to_string();
+        assert!(said.contains("recover"), "{said}");
+    }
+}
+
+#[test]
+fn a_required_mode_that_is_not_heard_ends_the_motion() {
+    let mut bench = moving();
+    bench.mode = None;
+    for _ in 0..49 {
+        bench.to(&ready_with(0, 0.5)).unwrap();
+        bench.run(0.02);
+    }
+    assert_eq!(bench.state(), State::Armed);
+    bench.lead(&ready_with(0, -0.5), 0.02);
+    let _ = until_quiet(&mut bench);
+    assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![Reason::NoMode]));
+    // where none is required none is missed
+    let mut bench = Bench::new(Config { require_mode: false, ..Config::default() }, Robot::Panda, READY);
+    bench.mode = None;
+    bench.arm();
+    bench.run(2.0);
+    assert_eq!(bench.state(), State::Armed);
+}
+
+#[test]
+fn recovery_never_moves_the_arm() {
+    let mut bench = moving();
+    assert!(bench.guard.recover(false, bench.now).is_err(), "nothing to recover from");
+    bench.mode = Some(Mode::Reflex);
+    bench.tick();
+    assert_eq!(bench.guard.recover(false, bench.now).unwrap(), Recovery::AskRobot);
+    assert!(bench.guard.report().needs_recovery);
+    for (mode, says) in
+        [(Mode::AutomaticErrorRecovery, "wait"), (Mode::UserStopped, "user stop"), (Mode::Guiding, "by hand")]
+    {
+        bench.mode = Some(mode);
+        assert_eq!(bench.tick(), None);
+        assert!(bench.guard.recover(true, bench.now).unwrap_err().to_string().contains(says));
+    }
+    bench.now += 1.1;
+    assert!(bench.guard.recover(false, bench.now).unwrap_err().to_string().contains("not heard"));
+    bench.mode = Some(Mode::Idle);
+    assert_eq!(bench.tick(), None);
+    // pushed meanwhile
+    bench.arm = ready_with(1, 0.3);
+    assert_eq!(bench.guard.recover(false, bench.now).unwrap(), Recovery::Recovered);
+    assert_eq!(bench.run(0.2), None);
+    assert_eq!(bench.state(), State::Disarmed);
+    bench.arm();
+    assert_eq!(bench.run(0.1).unwrap().positions, ready_with(1, 0.3), "anchored anew, and no old target");
+}
+
+#[test]
+fn recoveries_are_limited() {
+    let mut bench = moving();
+    bench.mode = Some(Mode::Reflex);
+    bench.tick();
+    let start = bench.now;
+    let recover = |bench: &mut Bench, after: f64, acknowledged| {
+        bench.guard.observe_mode(Mode::Reflex, start + after);
+        bench.guard.recover(acknowledged, start + after).map_err(|error| error.to_string())
+    };
+    for after in [0.0, 1.0, 2.0] {
+        assert_eq!(recover(&mut bench, after, false), Ok(Recovery::AskRobot));
+    }
+    assert!(recover(&mut bench, 59.9, false).unwrap_err().contains("acknowledged"));
+    // the first is 60 s ago
+    assert_eq!(recover(&mut bench, 60.0, false), Ok(Recovery::AskRobot));
+    assert!(recover(&mut bench, 60.5, false).is_err());
+    assert_eq!(recover(&mut bench, 60.6, true), Ok(Recovery::AskRobot));
+    assert_eq!(recover(&mut bench, 60.7, false), Ok(Recovery::AskRobot));
+}
+
+#[test]
+fn a_second_writer_ends_the_motion() {
+    let mut bench = moving();
+    bench.publishers = 2;
+    ended_at_rest(&mut bench, Reason::SecondWriter);
+    bench.hear();
+    assert!(bench.guard.arm(bench.now).is_err());
+}
+
+#[test]
+fn an_arm_that_does_not_follow_is_stopped() {
+    let mut bench = moving();
+    bench.follows = false;
+    bench.arm = bench.sent.last().unwrap().positions;
+    bench.arm[4] -= 0.399;
+    bench.tick();
+    assert_eq!(bench.state(), State::Armed);
+    bench.arm[4] -= 0.002;
+    ended_at_rest(&mut bench, Reason::Deviation);
+}
+
+#[test]
+fn time_that_goes_back_ends_the_motion() {
+    // on hardware only a stamp can: the arm is brought to rest
+    let mut bench = moving();
+    bench.stamp_offset -= 0.1;
+    ended_at_rest(&mut bench, Reason::ClockJump);
+    // a simulation that is reset has forgotten the motion: nothing is sent
+    for by_clock in [true, false] {
+        let config = Config { use_sim_time: true, require_mode: false, ..Config::default() };
+        let mut bench = Bench::new(config, Robot::Panda, READY);
+        bench.guard.observe_clock(50.0, bench.now);
+        bench.arm();
+        bench.lead(&ready_with(0, 0.1), 0.1);
+        let resets = bench.guard.report().resets;
+        if by_clock {
+            bench.guard.observe_clock(0.0, bench.now);
+        } else {
+            bench.stamp_offset = -bench.now;
+        }
+        assert_eq!(bench.tick(), None);
+        assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![Reason::ClockJump]));
+        assert!(bench.says("new episode"));
+        assert_eq!((bench.guard.report().resets, bench.count(Reason::ClockJump)), (resets + 1, 1));
+        // it goes on with the new time
+        bench.guard.observe_clock(0.1, bench.now);
+        bench.arm();
+        assert!(bench.tick().is_some());
+    }
+}
+
+#[test]
+fn a_reset_while_disarmed_is_told() {
+    let mut bench = Bench::ready();
+    bench.run(0.1);
+    bench.stamp_offset -= 50.0;
+    bench.run(0.1);
+    let report = bench.guard.report();
+    assert_eq!((report.state, report.resets), (State::Disarmed, 1));
+}
+
+#[test]
+fn messages_out_of_order_are_ignored() {
+    let mut bench = moving();
+    let (state, now) = (bench.arm, bench.now);
+    let names = bench.names.clone();
+    for stamp_secs in [now + 1000.0, now + 999.97] {
+        let far = state.map(|position| position + 1.0);
+        let states = JointStates { names: &names, positions: &far, velocities: &[], stamp_secs };
+        bench.guard.observe(&states, now).unwrap();
+    }
+    assert_eq!(bench.count(Reason::OldStamp), 2);
+    bench.guard.tick(now + 1e-4);
+    assert_eq!(bench.state(), State::Armed, "their positions would be far off");
+    // ticks too
+    for late in [now + 1e-4, now, f64::NAN] {
+        assert_eq!(bench.guard.tick(late), None);
+    }
+    assert_eq!(bench.count(Reason::OldStamp), 5);
+    bench.guard.observe_clock(5.0, now);
+    bench.guard.observe_clock(5.0, now);
+    assert_eq!(bench.count(Reason::OldStamp), 6);
+}
+
+#[test]
+fn sim_time_needs_a_clock() {
+    let config = Config { use_sim_time: true, require_mode: false, ..Config::default() };
+    let mut bench = Bench::new(config, Robot::Panda, READY);
+    bench.hear();
+    assert!(bench.guard.arm(bench.now).unwrap_err().to_string().contains("no clock is heard"));
+    bench.guard.observe_clock(1.0, bench.now);
+    bench.arm();
+    bench.run(2.0);
+    assert_eq!(bench.state(), State::Armed);
+    // one that stands still is none
+    bench.guard.observe_clock(1.0, bench.now);
+    bench.run(0.01);
+    assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![Reason::NoClock]));
+}
+
+#[test]
+fn late_ticks_lead_to_a_hold() {
+    let mut bench = moving();
+    bench.now += 0.0195;
+    bench.tick();
+    assert_eq!(bench.state(), State::Armed);
+    bench.now += 0.0205;
+    bench.tick();
+    assert_eq!((bench.state(), bench.reasons()), (State::Holding, vec![Reason::Overrun]));
+    // it goes on after a rest
+    let rested = bench.sent.len() + bench.lead_until_armed(&ready_with(0, 0.5));
+    assert_eq!(bench.sent[rested - 2].velocities, [0.0; ARM_DOF]);
+    // many ticks that are a little late
+    for _ in 0..40 {
+        let _ = bench.to(&ready_with(0, 0.5));
+        bench.now += 0.0006;
+        bench.tick();
+    }
+    assert_eq!((bench.state(), bench.reasons()), (State::Holding, vec![Reason::Overrun]));
+    assert!(bench.guard.report().ticks.late_ratio > 0.2);
+    bench.lead_until_armed(&ready_with(0, 0.5));
+    let ratio = bench.guard.report().ticks.late_ratio;
+    assert!((0.09..=0.1).contains(&ratio), "{ratio}");
+}
+
+impl Bench {
+    /// Ticks that it takes until the guard is armed again.
+    fn lead_until_armed(&mut self, target: &PerJoint) -> usize {
+        for ticks in 1..2000 {
+            self.to(target).unwrap();
+            self.tick();
+            if self.state() == State::Armed {
+                return ticks;
+            }
+        }
+        panic!("it holds for ever: {}", self.guard.report().sentence);
+    }
+}
+
+#[test]
+fn the_pace_is_reported() {
+    let mut bench = moving();
+    bench.lead(&ready_with(0, 0.5), 0.1);
+    let report = bench.guard.report();
+    assert!((report.ticks.period_secs - 1e-3).abs() < 1e-9, "{report:?}");
+    assert!((report.decisions.period_secs - 0.02).abs() < 1e-3, "{report:?}");
+    // a new arming measures anew
+    bench.guard.disarm();
+    until_quiet(&mut bench);
+    bench.run(0.2);
+    bench.arm();
+    bench.run(0.01);
+    assert!(bench.guard.report().ticks.worst_secs < 2e-3);
+}
+
+#[test]
+fn disarming_brings_the_arm_to_rest() {
+    let mut bench = moving();
+    bench.guard.disarm();
+    assert!(bench.tick().is_some());
+    assert_eq!((bench.state(), bench.reasons()), (State::Holding, vec![Reason::Disarmed]));
+    assert!(bench.to(&READY).is_err(), "no target is taken on the way");
+    let (ticks, last) = until_quiet(&mut bench);
+    assert!(ticks > 20 && last.velocities == [0.0; ARM_DOF]);
+    assert_eq!((bench.state(), bench.reasons()), (State::Disarmed, vec![Reason::Disarmed]));
+    bench.arm();
+    assert_eq!(bench.run(0.1).unwrap().positions, last.positions);
+    // out of a stop too
+    bench.publishers = 2;
+    until_quiet(&mut bench);
+    assert_eq!(bench.state(), State::Stopped);
+    bench.guard.disarm();
+    assert_eq!(bench.state(), State::Disarmed);
+}
+
+#[test]
+fn an_end_for_two_reasons_is_a_stop() {
+    let mut bench = moving();
+    bench.guard.disarm();
+    bench.publishers = 2;
+    until_quiet(&mut bench);
+    assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![Reason::SecondWriter, Reason::Disarmed]));
+}
+
+#[test]
+fn shutdown_brings_the_arm_to_rest() {
+    let mut bench = moving();
+    bench.guard.shutdown();
+    assert!(!bench.guard.is_quiet());
+    let (ticks, last) = until_quiet(&mut bench);
+    assert!(ticks > 20 && last.velocities == [0.0; ARM_DOF]);
+    assert!(bench.guard.is_quiet());
+    assert_eq!((bench.state(), bench.reasons()), (State::Disarmed, vec![Reason::Shutdown]));
+    assert!(bench.guard.arm(bench.now).unwrap_err().to_string().contains("the program ends"));
+    // at once where nothing moves
+    let mut bench = Bench::ready();
+    bench.guard.shutdown();
+    assert!(bench.guard.is_quiet());
+}
