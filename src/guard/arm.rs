@@ -9,13 +9,13 @@ use crate::robot::{ARM_DOF, PerJoint, jacobian};
 use nalgebra::{SMatrix, SVector};
 
 /// The speed of the tool centre point is planned at this share of its cap: a stop bends, and its way is looked at in a few places.
-const SPEED_HEADROOM: f64 = 0.95;
+const SPEED_HEADROOM: f64 = 0.9;
 /// Halvings in the search for the share of braking that keeps the speed.
 const HALVINGS: u32 = 8;
 /// A way is looked at in steps of at most so much of a joint [rad] ...
 const LOOK_RAD: f64 = 0.05;
 /// ... but at no more poses than these.
-const LOOKS: u32 = 8;
+const LOOKS: u32 = 16;
 
 type Motions = [Motion; ARM_DOF];
 type Linear = SMatrix<f64, 3, ARM_DOF>;
@@ -92,7 +92,7 @@ impl Arm {
 
     fn adopt(&mut self) -> bool {
         let Some(bounds) = self.next_bounds else { return true };
-        if self.motions.iter().zip(&bounds).all(|(motion, bounds)| bounds.hold(*motion)) {
+        if self.motions.iter().zip(&bounds).all(|(motion, bounds)| bounds.hold(*motion, motion.position)) {
             self.bounds = bounds;
             self.next_bounds = None;
         }
@@ -242,7 +242,8 @@ impl Arm {
         let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
         let looks = looks(&positions(&next), &ends);
         (1..=looks).find_map(|look| {
-            let secs = total * f64::from(look) / f64::from(looks);
+            // evenly along the way of a constant deceleration
+            let secs = total * (1.0 - (1.0 - f64::from(look) / f64::from(looks)).sqrt());
             let pose = std::array::from_fn(|joint| stops[joint].at(next[joint], secs).position);
             self.space.room(&pose).short_of(demanded)
         })

@@ -18,6 +18,8 @@ pub(super) struct Bounds {
     pub(super) acceleration: f64,
     /// [rad/s³].
     pub(super) jerk: f64,
+    /// Length of a tick [s].
+    tick_secs: f64,
     /// Towards higher positions.
     high: Side,
     /// Towards lower positions, mirrored: positions negated.
@@ -65,10 +67,11 @@ impl Side {
         motion.after(jerk, turn).position
     }
 
-    /// Whether a motion can still stop before the end, and is slow enough for where it is.
-    fn holds(&self, motion: Motion, jerk: f64) -> bool {
+    /// Whether a motion that comes from `before` can still stop before the end, and is slow enough for where it is. Beyond
+    /// the end it may go inwards only.
+    fn holds(&self, motion: Motion, before: f64, jerk: f64) -> bool {
         if motion.position > self.end {
-            return motion.velocity <= 0.0 && motion.coasting(jerk) <= 0.0;
+            return motion.position <= before && motion.velocity <= 0.0 && motion.coasting(jerk) <= 0.0;
         }
         let by_speed = motion.position + motion.velocity.max(0.0).powi(2) / (2.0 * self.deceleration);
         by_speed <= self.end && self.reach(motion, jerk) <= self.end
@@ -104,6 +107,7 @@ impl Bounds {
                 velocity,
                 acceleration,
                 jerk,
+                tick_secs,
                 high: side(high, |curve| curve.upper_rad),
                 low: side(-low, |curve| -curve.lower_rad),
             };
@@ -126,20 +130,22 @@ impl Bounds {
         (-self.low.end, self.high.end)
     }
 
-    /// Whether a motion and its stop obey the speed.
+    /// Whether a motion and its stop obey the speed. The acceleration is given one tick more to fade than it needs, so that
+    /// ticks of constant jerk can come to the highest speed without hunting about it.
     pub(super) fn slow(&self, motion: Motion) -> bool {
-        let peak = |motion: Motion| motion.velocity + motion.acceleration.max(0.0).powi(2) / (2.0 * self.jerk);
+        let peak = |motion: Motion| {
+            let acceleration = motion.acceleration.max(0.0);
+            motion.velocity + 0.5 * acceleration * (acceleration / self.jerk + self.tick_secs)
+        };
         peak(motion) <= self.velocity && peak(motion.mirrored()) <= self.velocity
     }
 
-    /// Whether a motion and its stop end inside the range.
-    pub(super) fn inside(&self, motion: Motion) -> bool {
-        self.high.holds(motion, self.jerk) && self.low.holds(motion.mirrored(), self.jerk)
-    }
-
-    /// Whether a motion and its stop obey everything.
-    pub(super) fn hold(&self, motion: Motion) -> bool {
-        motion.acceleration.abs() <= self.acceleration && self.slow(motion) && self.inside(motion)
+    /// Whether a motion that comes from the position `before`, and its stop, obey everything.
+    pub(super) fn hold(&self, motion: Motion, before: f64) -> bool {
+        motion.acceleration.abs() <= self.acceleration
+            && self.slow(motion)
+            && self.high.holds(motion, before, self.jerk)
+            && self.low.holds(motion.mirrored(), -before, self.jerk)
     }
 
     /// The fastest stop.
@@ -151,6 +157,6 @@ impl Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         let side = Side { end: 0.0, deceleration: 1.0 };
-        Self { velocity: 1.0, acceleration: 1.0, jerk: 1.0, high: side, low: side }
+        Self { velocity: 1.0, acceleration: 1.0, jerk: 1.0, tick_secs: 1.0, high: side, low: side }
     }
 }

@@ -502,6 +502,10 @@ impl Guard {
             self.reference[joint].clamp(measured.position[joint] - leash, measured.position[joint] + leash)
         });
         if leashed != self.reference {
+            // told until the next target
+            if let Some(wish) = &mut self.wish {
+                wish.reasons.add(Reason::Leash);
+            }
             reasons.add(Reason::Leash);
             self.reference = leashed;
         }

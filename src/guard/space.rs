@@ -1,7 +1,10 @@
 //! Where the arm may be: a box for the tool centre point, a floor, itself.
 
 use super::{Config, Reason};
-use crate::robot::{PerJoint, floor_clearance, self_clearance, tcp};
+use crate::robot::{PerJoint, floor_clearance_of, place, self_clearance_of, tcp};
+
+/// Between two poses that are looked at a way bends by less than this [m]: that much is kept beside the margins.
+const BEND_M: f64 = 0.002;
 
 /// Distances to keep.
 #[derive(Clone, Copy, Debug)]
@@ -45,13 +48,15 @@ impl Space {
 
     /// The room at a pose.
     pub(super) fn room(&self, position: &PerJoint) -> Room {
+        let placed = place(position);
         let tip = tcp(position).translation.vector;
         let inside = (0..3).map(|axis| (tip[axis] - self.low_m[axis]).min(self.high_m[axis] - tip[axis]));
-        Room([
+        let rooms = [
             inside.fold(f64::INFINITY, f64::min),
-            floor_clearance(position, self.floor_m) - self.floor_margin_m,
-            self_clearance(position) - self.self_margin_m,
-        ])
+            floor_clearance_of(&placed, self.floor_m) - self.floor_margin_m,
+            self_clearance_of(&placed) - self.self_margin_m,
+        ];
+        Room(rooms.map(|room| room - BEND_M))
     }
 }
 
@@ -65,10 +70,10 @@ mod tests {
         let space = Space::new(&Config { workspace_min_m: [0.0, -0.5, 0.4], ..Config::default() });
         let Room([inside, floor, itself]) = space.room(&READY);
         // the tip at (0.30689, 0, 0.48688) is nearest to z = 0.4; the shoulder's capsule is 0.273 m above the floor; the
-        // forearm is 0.1615 m from link 7
-        assert!((inside - 0.08688).abs() < 5e-6, "{inside}");
-        assert!((floor - 0.253).abs() < 1e-9, "{floor}");
-        assert!((itself - 0.1415).abs() < 1e-4, "{itself}");
+        // forearm is 0.1615 m from link 7; 2 mm are kept of each
+        assert!((inside - 0.08488).abs() < 5e-6, "{inside}");
+        assert!((floor - 0.251).abs() < 1e-9, "{floor}");
+        assert!((itself - 0.1395).abs() < 1e-4, "{itself}");
     }
 
     #[test]
@@ -77,10 +82,10 @@ mod tests {
             let space = Space::new(&Config { workspace_min_m: low, workspace_max_m: high, ..Config::default() });
             space.room(&READY).0[0]
         };
-        assert!((near([0.2, -1.0, 0.0], [1.0, 1.0, 1.0]) - 0.10689).abs() < 5e-6);
-        assert!((near([-1.0, -1.0, 0.0], [0.4, 1.0, 1.0]) - 0.09311).abs() < 5e-6);
-        assert!((near([-1.0, -1.0, 0.0], [1.0, 0.05, 1.0]) - 0.05).abs() < 5e-6);
-        assert!((near([-1.0, -1.0, 0.0], [1.0, 1.0, 0.4]) + 0.08688).abs() < 5e-6);
+        assert!((near([0.2, -1.0, 0.0], [1.0, 1.0, 1.0]) - 0.10489).abs() < 5e-6);
+        assert!((near([-1.0, -1.0, 0.0], [0.4, 1.0, 1.0]) - 0.09111).abs() < 5e-6);
+        assert!((near([-1.0, -1.0, 0.0], [1.0, 0.05, 1.0]) - 0.048).abs() < 5e-6);
+        assert!((near([-1.0, -1.0, 0.0], [1.0, 1.0, 0.4]) + 0.08888).abs() < 5e-6);
     }
 
     #[test]

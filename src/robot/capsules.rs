@@ -110,13 +110,22 @@ pub fn place(q: &PerJoint) -> [Segment; CAPSULES.len()] {
 
 /// The smallest clearance over [`PAIRS`] [m]; negative where the arm touches itself.
 pub fn self_clearance(q: &PerJoint) -> f64 {
-    let placed = place(q);
+    self_clearance_of(&place(q))
+}
+
+/// [`self_clearance`] of capsules that are placed already.
+pub fn self_clearance_of(placed: &[Segment; CAPSULES.len()]) -> f64 {
     PAIRS.iter().map(|&(a, b)| placed[a].clearance(&placed[b])).fold(f64::INFINITY, f64::min)
 }
 
 /// The smallest clearance of links 2 to 7 and the hand from a floor at height `z_m` of the base frame [m].
 pub fn floor_clearance(q: &PerJoint, z_m: f64) -> f64 {
-    let moving = CAPSULES.iter().zip(place(q)).filter(|(capsule, _)| capsule.link >= 2);
+    floor_clearance_of(&place(q), z_m)
+}
+
+/// [`floor_clearance`] of capsules that are placed already.
+pub fn floor_clearance_of(placed: &[Segment; CAPSULES.len()], z_m: f64) -> f64 {
+    let moving = CAPSULES.iter().zip(placed).filter(|(capsule, _)| capsule.link >= 2);
     moving.map(|(_, s)| s.start.z.min(s.end.z) - s.radius_m - z_m).fold(f64::INFINITY, f64::min)
 }
 

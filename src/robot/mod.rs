@@ -4,7 +4,10 @@ mod capsules;
 mod kinematics;
 mod limits;
 
-pub use capsules::{CAPSULES, Capsule, HAND, PAIRS, Segment, floor_clearance, place, self_clearance};
+pub use capsules::{
+    CAPSULES, Capsule, HAND, PAIRS, Segment, floor_clearance, floor_clearance_of, place, self_clearance,
+    self_clearance_of,
+};
 pub use kinematics::{HAND_FROM_TCP_M, READY, flange_from_hand, forward, jacobian, link_frames, tcp};
 pub use limits::{Limits, PerJoint, VelocityCurve};
 

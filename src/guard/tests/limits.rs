@@ -78,7 +78,7 @@ fn the_tighter_limits_win() {
     bench.guard = new(&described).unwrap();
     bench.arm();
     let mut goal = READY;
-    (goal[0], goal[1], goal[2]) = (0.9, 2.5, -0.9);
+    (goal[0], goal[1], goal[2], goal[3]) = (0.9, 2.5, -0.9, -1.5);
     bench.lead(&READY, 0.02);
     bench.lead(&goal, 6.0);
     let [first, second, third, ..] = bench.sent.last().unwrap().positions;
@@ -214,6 +214,7 @@ fn velocities_move_the_reference() {
 fn led_against(config: Config, target: &PerJoint, reason: Reason) -> PerJoint {
     let mut bench = Bench::new(Config { leash_rad: 1.0, ..config }, Robot::Panda, READY);
     bench.arm();
+    bench.lead(&READY, 0.02);
     bench.lead(target, 6.0);
     let last = *bench.sent.last().unwrap();
     assert!(last.velocities.iter().all(|velocity| velocity.abs() < 1e-3), "{last:?}");
@@ -227,16 +228,16 @@ fn the_workspace_ends_the_way() {
     let config = Config { workspace_max_m: [0.85, 0.2, 1.2], ..simulated() };
     let pose = led_against(config, &ready_with(0, 0.99), Reason::Workspace);
     let y = tcp(&pose).translation.y;
-    assert!((0.198..=0.2).contains(&y), "{y}");
+    assert!((0.195..=0.2).contains(&y), "{y}");
 }
 
 #[test]
 fn the_floor_ends_the_way() {
     // joint 2 leans the arm forward and down
-    let config = Config { floor_m: 0.3, floor_margin_m: 0.05, workspace_min_m: [-2.0; 3], ..simulated() };
-    let pose = led_against(config, &ready_with(1, 0.9), Reason::Floor);
-    let above = floor_clearance(&pose, 0.3);
-    assert!((0.05..0.052).contains(&above), "{above}");
+    let config = Config { floor_m: 0.1, floor_margin_m: 0.05, workspace_min_m: [-2.0; 3], ..simulated() };
+    let pose = led_against(config, &ready_with(1, 1.4), Reason::Floor);
+    let above = floor_clearance(&pose, 0.1);
+    assert!((0.05..0.055).contains(&above), "{above}");
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn the_arm_does_not_touch_itself() {
     let config = Config { self_margin_m: 0.05, workspace_min_m: [-2.0; 3], workspace_max_m: [2.0; 3], ..simulated() };
     let pose = led_against(config, &folded, Reason::SelfCollision);
     let clear = self_clearance(&pose);
-    assert!((0.05..0.055).contains(&clear), "{clear}");
+    assert!((0.05..0.058).contains(&clear), "{clear}");
 }
 
 #[test]
@@ -264,15 +265,15 @@ fn an_arm_found_outside_may_come_in() {
 
 #[test]
 fn a_tip_at_its_speed_limit_is_told() {
-    let config = Config { tcp_speed_m_per_sec: 0.05, ..Config::default() };
+    let config = Config { tcp_speed_m_per_sec: 0.05, leash_rad: 1.0, ..Config::default() };
     let mut bench = Bench::new(config, Robot::Panda, READY);
     bench.arm();
     bench.lead(&ready_with(0, 0.15), 0.3);
     bench.lead(&ready_with(0, 0.5), 0.2);
     assert!(bench.says("raise guard.tcp_speed_m_per_sec"), "{}", bench.guard.report().sentence);
-    // 95 % of the cap, 0.30689 m from the axis
+    // 90 % of the cap, 0.30689 m from the axis
     let speed = bench.sent.last().unwrap().velocities[0] * 0.30689;
-    assert!((0.0465..=0.0475).contains(&speed), "{speed}");
+    assert!((0.0445..=0.0451).contains(&speed), "{speed}");
 }
 
 #[test]

@@ -219,11 +219,17 @@ fn wide() -> Config {
     }
 }
 
-/// Many in a release build; fewer where nothing is optimised.
-const CASES: u32 = if cfg!(debug_assertions) { 60 } else { 2000 };
+/// One in `of` of many cases in a release build, of few where nothing is optimised, which is fifty times as slow; or
+/// PROPTEST_CASES.
+fn some(of: u32) -> ProptestConfig {
+    let many = if cfg!(debug_assertions) { 4 } else { 2000 };
+    let told = std::env::var_os("PROPTEST_CASES").is_some();
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: if told { default.cases } else { many / of }, max_shrink_iters: 2000, ..default }
+}
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(some(1))]
 
     /// Five things happen in a case on average: 10,000 policies, jumps, losses and changes of rate.
     #[test]
@@ -253,7 +259,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES / 4, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(some(4))]
 
     #[test]
     fn no_stream_crosses_a_boundary(case in cases()) {
@@ -267,8 +273,8 @@ proptest! {
         for event in case.events.iter().filter(|(happens, ..)| !matches!(happens, Happens::Push(_))) {
             let result = stream.live(event, &mut |position| {
                 let tip = tcp(position).translation.vector;
-                let outside = (0..3).any(|axis| tip[axis] < low[axis] - 1e-6 || tip[axis] > high[axis] + 1e-6);
-                let close = floor_clearance(position, 0.0) < 0.02 - 1e-6 || self_clearance(position) < 0.02 - 1e-6;
+                let outside = (0..3).any(|axis| tip[axis] < low[axis] || tip[axis] > high[axis]);
+                let close = floor_clearance(position, 0.0) < 0.02 || self_clearance(position) < 0.02;
                 if outside || close { Err(format!("{position:?} is outside")) } else { Ok(()) }
             });
             prop_assert!(result.is_ok(), "{} in {event:?}", result.unwrap_err());
@@ -287,7 +293,8 @@ proptest! {
                 let tip = tcp(position).translation.vector;
                 let speed = (tip - last).norm() / dt;
                 last = tip;
-                if speed <= most { Ok(()) } else { Err(format!("{speed} m/s, over {most}")) }
+                // the stop's way is judged by where it begins: 5 % for what its bend adds
+                if speed <= 1.05 * most { Ok(()) } else { Err(format!("{speed} m/s, over {most}")) }
             });
             prop_assert!(result.is_ok(), "{} in {event:?}", result.unwrap_err());
         }
