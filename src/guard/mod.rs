@@ -5,6 +5,10 @@
 //! its stop does too ([`Guard::tick`]): whatever is lost, a stop is at hand. What couples the joints (speed of the tool centre
 //! point, workspace, floor, self-collision) may only brake.
 //!
+//! Where the state is lost or another node writes, the arm is still brought to rest by commands, and only then are they ended:
+//! a stream that breaks off in motion is a step. Nothing more is sent at once where nobody executes commands: the robot stopped
+//! itself, or a simulation was reset.
+//!
 //! ```
 //! # use handoff::{config, contract::Contract, guard::*, robot::{READY, Robot}};
 //! # fn publish(_: &Command) {}

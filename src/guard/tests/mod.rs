@@ -177,7 +177,7 @@ impl Checker {
             ] {
                 let share = found.abs() / (most * self.share);
                 self.worst = self.worst.max(share);
-                if !(share <= 1.0) {
+                if share.is_nan() || share > 1.0 {
                     return Err(format!("{what} of joint {} is {found}, over {}", joint + 1, most * self.share));
                 }
             }

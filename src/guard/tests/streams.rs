@@ -179,7 +179,7 @@ impl Stream {
                         (Some(reference), None)
                     }
                     Happens::Tremble(by) => {
-                        let sign = if (tick / every) % 2 == 0 { 1.0 } else { -1.0 };
+                        let sign = if (tick / every).is_multiple_of(2) { 1.0 } else { -1.0 };
                         (Some(reference.map(|value| value + sign * by)), None)
                     }
                     Happens::Drift(share) => {
