@@ -4,7 +4,7 @@ mod health;
 mod learner;
 mod rollout;
 mod sim;
-mod wire;
+pub(super) mod wire;
 
 pub(super) use learner::learner;
 pub(super) use rollout::rollout;
@@ -13,7 +13,7 @@ pub(super) use sim::sim;
 use super::cli;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
-use crate::node::Stopper;
+use crate::node::{Stopper, Times};
 use crate::ros::{self, Node};
 use std::path::Path;
 use uuid::Uuid;
@@ -56,6 +56,11 @@ fn run(
         }
     });
     outcome.and(node.stop())
+}
+
+/// Says, at the end, where an actor's time went; `bench` reads it from the logs.
+fn tell(actor: &str, times: &Times) {
+    tracing::info!(actor, secs = %times.to_json(), "time of the {actor}: {times}");
 }
 
 /// A number that no other start of a process has.

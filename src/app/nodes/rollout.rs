@@ -2,14 +2,14 @@
 
 use super::health;
 use super::wire::{QUEUE, Queue, convert, to_queue, to_topic, topic_of};
-use super::{random, run, start};
+use super::{random, run, start, tell};
 use crate::app::cli;
 use crate::config::{Purpose, Seed};
 use crate::contract::Snapshot;
 use crate::data::{ArmStates, Follow, GoalPose, Hold, LearnerStatus, Outbox, StreamId};
 use crate::error::{Error, Result};
-use crate::node::Shutdown;
 use crate::node::rollout::{self, Agent, Rollout};
+use crate::node::{Shutdown, Times};
 use crate::policy::Sampling;
 use crate::ros::{self, msg, srv};
 use std::sync::Arc;
@@ -79,7 +79,8 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         (learner("learner_status"), ros::everything()),
         (learner("policy_weights"), ros::latched()),
     ];
-    let status = health::diagnose(&mut node, heard, said)?;
+    let times = Times::default();
+    let status = health::diagnose(&mut node, heard, times.clone(), said)?;
     let outputs = rollout::Outputs {
         commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
@@ -88,6 +89,7 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         pull: Box::new(move || {
             let _asked_already = pull.try_send(());
         }),
+        times: times.clone(),
     };
     let inputs =
         rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in, goal: goal_in };
@@ -104,10 +106,12 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
             }
             std::future::pending::<Result<()>>().await
         };
-        tokio::select! {
+        let done = tokio::select! {
             done = rollout::run(agent, inputs, outputs, shutdown) => done,
             never = puller => never,
-        }
+        };
+        tell("rollout", &times);
+        done
     })
 }
 

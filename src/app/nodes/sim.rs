@@ -1,11 +1,12 @@
 //! Node `sim`.
 
+use super::health;
 use super::wire::{QUEUE, to_queue, to_topic};
-use super::{random, run, start};
+use super::{random, run, start, tell};
 use crate::app::cli;
 use crate::data::{ArmCommands, ArmStates};
 use crate::error::Result;
-use crate::node::{Output, Shutdown, simulator};
+use crate::node::{Output, Shutdown, Times, simulator};
 use crate::ros::{self, msg};
 use crate::sim::{Arms, Lockstep};
 use tokio::sync::mpsc;
@@ -21,10 +22,13 @@ pub(in crate::app) fn sim(arguments: &cli::Node) -> Result<()> {
     let (commands, inbox) = mpsc::channel::<ArmCommands>(QUEUE);
     node.subscribe("arm_commands", ros::newest(), to_queue::<msg::ArmCommands, _>("arm_commands", commands))?;
     let states: Output<ArmStates> = to_topic::<msg::ArmStates, _>(node.publish("arm_states", ros::newest())?);
+    let times = Times::default();
+    health::diagnose_times(&mut node, times.clone())?;
     let running = node.spin()?;
     let (stopper, shutdown) = Shutdown::new();
     run(arguments, stopper, running, async {
-        simulator::run(lockstep, inbox, states, shutdown).await;
+        simulator::run(lockstep, inbox, states, &times, shutdown).await;
+        tell("sim", &times);
         Ok(())
     })
 }
