@@ -33,13 +33,30 @@ fn start(name: &str) -> Result<(Node, Config)> {
     Ok((node, config))
 }
 
-/// Drives an actor on this thread until it ends, the node dies, or somebody says stop: Ctrl-C, SIGTERM, the parent.
+/// Runs an actor beside its node's thread until it ends, the node dies, or somebody says stop.
 fn run(
     arguments: &cli::Node,
     stopper: Stopper,
     node: ros::Running,
     actor: impl Future<Output = Result<()>>,
 ) -> Result<()> {
+    let ended = async {
+        tokio::select! {
+            done = actor => done,
+            died = node.ended() => died,
+        }
+    };
+    let outcome = until_stopped(arguments, stopper, ended);
+    outcome.and(node.stop())
+}
+
+/// Runs an actor and its node by turns until the actor ends, the node dies, or somebody says stop.
+fn drive(arguments: &cli::Node, stopper: Stopper, node: Node, actor: impl Future<Output = Result<()>>) -> Result<()> {
+    until_stopped(arguments, stopper, async { node.drive(actor).await? })
+}
+
+/// Stopped by Ctrl-C, SIGTERM or the parent, an actor comes to its end.
+fn until_stopped(arguments: &cli::Node, stopper: Stopper, actor: impl Future<Output = Result<()>>) -> Result<()> {
     if arguments.until_stdin_closes {
         super::stop::when_stdin_closes(stopper.clone())?;
     }
@@ -47,15 +64,13 @@ fn run(
         .enable_all()
         .build()
         .map_err(|error| Error::invalid(format!("the runtime does not start: {error}")))?;
-    let outcome = runtime.block_on(async {
+    runtime.block_on(async {
         let signals = super::stop::when_signalled(stopper);
         tokio::select! {
             done = actor => done,
-            died = node.ended() => died,
             never = signals => never,
         }
-    });
-    outcome.and(node.stop())
+    })
 }
 
 /// Says, at the end, where an actor's time went; `bench` reads it from the logs.
