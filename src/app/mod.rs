@@ -9,6 +9,8 @@ mod commands;
 pub mod evaluate;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod nodes;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod pin;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod serial;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]

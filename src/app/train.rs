@@ -3,7 +3,7 @@
 use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
-use super::{cli, commands, serial};
+use super::{cli, commands, pin, serial};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::node::Shutdown;
@@ -100,6 +100,7 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     for index in 0..rollouts {
         let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
         let namespace = format!("/r{index}");
+        let core = pin::of_pair(config.train.pin, index);
         let parameters = move |restarts: u64| {
             vec![
                 format!("rollout.id:=r{index}"),
@@ -107,6 +108,7 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
                 format!("rollout.restarts:={restarts}"),
                 format!("rollout.num_envs:={envs}"),
                 format!("sim.threads:={threads}"),
+                format!("core:={core}"),
             ]
         };
         nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters));

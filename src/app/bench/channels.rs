@@ -1,6 +1,7 @@
 //! The same actors on the same number of threads over in-process channels: what a training costs without ROS.
 
 use super::usage::Sampler;
+use crate::app::pin;
 use crate::app::watch::Watch;
 use crate::config::{Config, Purpose, Seed, Sim};
 use crate::contract::Snapshot;
@@ -163,8 +164,10 @@ fn pair(
     let (acks, acks_in) = mpsc::channel(QUEUE);
     let (learner, learner_in) = mpsc::channel(QUEUE);
 
+    let core = pin::of_pair(config.train.pin, index);
     let settings = config.clone();
     threads.start(format!("sim{index}"), move |shutdown| {
+        pin::pin_thread(core)?;
         let task = crate::task::find(&settings.task)?;
         let sim = Sim { threads: sim_threads, ..settings.sim.clone() };
         let period = settings.contract()?.control_period_secs;
@@ -177,6 +180,7 @@ fn pair(
 
     let (settings, weights) = (config.clone(), weights.clone());
     threads.start(format!("rollout{index}"), move |shutdown| {
+        pin::pin_thread(core)?;
         crate::policy::set_threads(1);
         let stream = StreamId { rollout: format!("r{index}"), incarnation: 1 };
         let seed = Seed::root(settings.seed).of(Purpose::Episodes).child(index as u64).child(0);

@@ -22,6 +22,7 @@ use uuid::Uuid;
 fn start(name: &str) -> Result<(Node, Config)> {
     let mut node = Node::start(name)?;
     let config = config::from_parameters(node.parameters()?)?;
+    super::pin::pin(config.core)?;
     if let Ok(values) = serde_json::to_value(&config) {
         node.show_parameters(&values);
     }
