@@ -183,6 +183,10 @@ pub struct HsPpo {
     pub lam_option: f64,
     /// Adam's learning rate.
     pub lr: f64,
+    /// Environment steps over which the learning rate falls linearly; 0: it stays.
+    pub lr_anneal_steps: u64,
+    /// Where it falls to, relative to `lr`.
+    pub lr_final: f64,
     /// Learning rate of the termination and policy-over-options heads, relative to `lr`.
     pub lr_option_scale: f64,
     /// Passes over the data of an update.
@@ -325,6 +329,8 @@ impl Default for HsPpo {
             lam: 0.95,
             lam_option: 1.0,
             lr: 7e-4,
+            lr_anneal_steps: 1_500_000,
+            lr_final: 0.1,
             lr_option_scale: 1.0,
             num_learning_epochs: 5,
             minibatch_size: 512,
