@@ -104,10 +104,10 @@ fn processor(kind: &str, process: u32, into: &mut Processor) {
     }
 }
 
-/// What a thread counts as: an actor by its kind, `trainer`, `ros` (conversion, executor) or `dds`.
+/// What a thread counts as: an actor by its kind, `trainer`, `critic`, `ros` (conversion, executor) or `dds`.
 fn thread(kind: &str, name: &str) -> String {
     match name {
-        "ros" | "trainer" => name,
+        "ros" | "trainer" | "critic" => name,
         _ if name.starts_with("dds.") => "dds",
         _ if kind.is_empty() => name.trim_end_matches(|last: char| last.is_ascii_digit()),
         _ => kind,
