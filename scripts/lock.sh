@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Renews the lock files requirements/*.txt from requirements/*.in. Maintainers only; needs Python 3.10, whose versions fit 3.11 to 3.13 too.
-# Usage: scripts/lock.sh [PYTHON3.10]
+# Usage: scripts/lock.sh [PYTHON3.10 [NAME...]]; without a NAME, all.
 set -euo pipefail
 cd "$(dirname "$0")/requirements"
 work=$(mktemp -d)
@@ -8,11 +8,13 @@ trap 'rm -rf "$work"' EXIT
 "${1:-python3.10}" -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --upgrade pip
 pip() { "$work/venv/bin/pip" install --quiet --dry-run --ignore-installed "$@"; }
-for input in *.in; do
+inputs=("${@:2}")
+((${#inputs[@]})) || inputs=(*.in)
+for input in "${inputs[@]}"; do
   name=${input%.in}
   deps=()
   case $name in tools | torch-cpu) deps=(--no-deps) ;; esac # wanted for a library or a program inside, never imported
-  pip "${deps[@]}" --prefer-binary --report "$work/$name@3.10.json" --requirement "$input"
+  pip "${deps[@]}" --prefer-binary --report "$work/$name@3.10.json" --requirement "$name.in"
   python3 - "$work/$name@3.10.json" > "$work/pins" << 'PY'
 import json, sys
 for package in json.load(open(sys.argv[1]))["install"]:

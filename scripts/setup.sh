@@ -90,6 +90,19 @@ make_peers() {
   pip_install "$1/bin/python" --requirement "$requirements/tests.txt"
 }
 
+# Sets HANDOFF_PEER to a Python that has what `bench train --peers` compares with.
+need_sb3() {
+  step sb3 "$root $(hash_of < "$requirements/peers.txt")" make_sb3
+  export HANDOFF_PEER=$state/sb3/bin/python
+}
+
+make_sb3() {
+  choose_python
+  say "fetching Stable-Baselines3 and PyTorch: 5 GB on disk"
+  "$python" -m venv "$1"
+  pip_install "$1/bin/python" --requirement "$requirements/peers.txt"
+}
+
 # Sets `python` to one that the wheels are made for.
 choose_python() {
   for python in python3 python3.13 python3.12 python3.11 python3.10; do

@@ -88,7 +88,7 @@ fn a_step_is_made_once_and_anew_when_interrupted_or_asked_for_otherwise() {
 #[test]
 fn every_wheel_is_pinned_by_version_and_hash() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/requirements");
-    for name in ["ros", "tools", "torch-cpu", "torch-cuda"] {
+    for name in ["peers", "ros", "tools", "torch-cpu", "torch-cuda"] {
         let lock = fs::read_to_string(folder.join(name).with_extension("txt")).unwrap();
         let mut pins = lock.lines().filter(|line| !line.starts_with('#')).peekable();
         assert!(pins.peek().is_some(), "{name} is empty");

@@ -1,6 +1,8 @@
 //! Everything that needs more than one room, in one binary so that libtorch links once.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod bench;
 mod entry;
 #[cfg(feature = "ros")]
 mod ros;

@@ -24,6 +24,9 @@ pub enum Command {
     Eval(Eval),
     /// Draw the learning curve of one or more runs (SVG).
     Curve(Curve),
+    /// Measure speed.
+    #[command(subcommand)]
+    Bench(Bench),
     /// Node: the embedded MuJoCo arm, in lockstep with one rollout.
     Sim(Node),
     /// Node: acts and records.
@@ -110,6 +113,43 @@ pub struct Curve {
     /// The picture to write.
     #[arg(long, short, default_value = "curve.svg")]
     pub out: PathBuf,
+}
+
+/// `handoff bench`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Bench {
+    /// Train over ROS 2, then with the same actors over channels: rates, where time goes, the price of ROS.
+    Train(BenchTrain),
+    /// Weights of 0.3, 1 and 5 MB: time from publishing to acting with them.
+    Weights(BenchWeights),
+}
+
+/// `handoff bench train`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchTrain {
+    /// Time to train, each way.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub minutes: f64,
+    /// Set any parameter, as in `train`; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Stable-Baselines3 PPO beside it: the same model, rate, network and epochs.
+    #[arg(long)]
+    pub peers: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `handoff bench weights`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchWeights {
+    /// Versions of each size.
+    #[arg(long, default_value_t = 200)]
+    pub versions: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A node; what follows `--ros-args` goes to ROS.

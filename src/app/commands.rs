@@ -59,7 +59,7 @@ fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampli
 }
 
 /// Results go to standard output, and nothing else does. A reader that has seen enough is no error.
-fn print(text: &str) -> Result<()> {
+pub(super) fn print(text: &str) -> Result<()> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output")(error)),
         _ => Ok(()),

@@ -1,5 +1,7 @@
 //! The commands: what a person asks for, from the command line to an exit code.
 
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod bench;
 pub mod cli;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod commands;
@@ -7,6 +9,8 @@ mod commands;
 pub mod evaluate;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod nodes;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod pin;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod serial;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
@@ -25,8 +29,8 @@ pub use run::run;
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod run {
-    use super::cli::{Cli, Command};
-    use super::{commands, nodes, train};
+    use super::cli::{Bench, Cli, Command};
+    use super::{bench, commands, nodes, train};
     use crate::error::Error;
     use clap::Parser as _;
     use std::ffi::OsString;
@@ -48,6 +52,8 @@ mod run {
             Command::Train(arguments) => train::train(&arguments),
             Command::Eval(arguments) => commands::eval(&arguments),
             Command::Curve(arguments) => commands::curve(&arguments),
+            Command::Bench(Bench::Train(arguments)) => bench::train(&arguments),
+            Command::Bench(Bench::Weights(arguments)) => bench::weights(&arguments),
             Command::Sim(arguments) => nodes::sim(&arguments),
             Command::Rollout(arguments) => nodes::rollout(&arguments),
             Command::Learner(arguments) => nodes::learner(&arguments),

@@ -65,6 +65,11 @@ impl Graph {
         Ok(())
     }
 
+    /// Names and process ids of the children.
+    pub fn processes(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.running.iter().filter_map(|running| Some((running.node.name.as_str(), running.child.id()?)))
+    }
+
     /// Looks after every child once; starts again what died.
     pub fn watch(&mut self) -> Result<Event> {
         for index in 0..self.running.len() {

@@ -3,7 +3,7 @@
 use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
-use super::{cli, commands, serial};
+use super::{cli, commands, pin, serial};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::node::Shutdown;
@@ -36,12 +36,18 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
         serial::train(&config)?;
     } else {
         say(&format!("{} · ROS domain {} · {}", cli::describe(&config), domain.number, folder.path().display()));
-        runtime()?.block_on(supervise(&config, &folder, &domain))?;
+        runtime()?.block_on(supervise(&config, &folder, &domain, &mut |_| {}))?;
     }
     commands::report(folder.path(), &config)
 }
 
-async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<()> {
+/// Runs the nodes of a training until it ends. `look` sees them at each beat from the first update on.
+pub(super) async fn supervise(
+    config: &Config,
+    folder: &RunDir,
+    domain: &Domain,
+    look: &mut dyn FnMut(&Graph),
+) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
     let sweep = Sweep::new();
     let mut environment = domain.environment();
@@ -63,6 +69,9 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
                 Event::Quiet => {}
             }
             watch.show()?;
+            if 0.0 < watch.trained_secs() {
+                look(&graph);
+            }
             // The learner keeps its time itself; one that was restarted has lost count.
             if 0.0 < config.train.minutes && config.train.minutes * 60.0 + GRACE_SECS < watch.trained_secs() {
                 return Ok(());
@@ -82,7 +91,7 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
 }
 
 /// The learner first: it is stopped first, too, and saves.
-fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
+pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     let file = folder.join("config.yaml").display().to_string();
     let rollouts = config.train.rollouts;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -91,6 +100,7 @@ fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     for index in 0..rollouts {
         let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
         let namespace = format!("/r{index}");
+        let core = pin::of_pair(config.train.pin, index);
         let parameters = move |restarts: u64| {
             vec![
                 format!("rollout.id:=r{index}"),
@@ -98,6 +108,7 @@ fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
                 format!("rollout.restarts:={restarts}"),
                 format!("rollout.num_envs:={envs}"),
                 format!("sim.threads:={threads}"),
+                format!("core:={core}"),
             ]
         };
         nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters));
@@ -129,13 +140,13 @@ fn node(
 }
 
 /// A training of ours meets nobody: a domain of its own on this machine alone, unless told otherwise.
-struct Domain {
-    number: String,
+pub(super) struct Domain {
+    pub(super) number: String,
     told: bool,
 }
 
 impl Domain {
-    fn environment(&self) -> Vec<(String, String)> {
+    pub(super) fn environment(&self) -> Vec<(String, String)> {
         let unset = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
         if self.told {
             return Vec::new();
@@ -149,7 +160,7 @@ impl Domain {
 }
 
 /// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
-fn domain() -> Result<Domain> {
+pub(super) fn domain() -> Result<Domain> {
     if let Ok(number) = std::env::var("ROS_DOMAIN_ID") {
         return match number.parse::<u32>() {
             Ok(0..=DOMAINS) => Ok(Domain { number, told: true }),
@@ -172,7 +183,7 @@ fn resume(run: &Path, config: &mut Config) -> Result<RunDir> {
     Ok(folder)
 }
 
-fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result<RunDir> {
+pub(super) fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result<RunDir> {
     config.learner.run = Uuid::new_v4().to_string();
     config.rollout.run.clone_from(&config.learner.run);
     let path = match &arguments.run {
@@ -188,7 +199,7 @@ fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result<RunDir> {
     RunDir::create_at(&path, &config::to_yaml(config)?)
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

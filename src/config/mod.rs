@@ -27,6 +27,8 @@ pub struct Config {
     pub robot: Robot,
     /// What an action means.
     pub action: Action,
+    /// The core that a node stays on, counted from 0; -1: any.
+    pub core: i64,
     /// Decisions per second [Hz].
     pub control_rate_hz: f64,
     /// The option process.
@@ -237,6 +239,8 @@ pub struct Train {
     pub rollouts: usize,
     /// Environments, over all rollouts.
     pub envs: usize,
+    /// Keep each rollout and its simulator, which take turns, on one core.
+    pub pin: bool,
     /// Time to train, from the first environment step [min]; 0: no limit.
     pub minutes: f64,
     /// Environment steps to train; 0: no limit.
@@ -254,6 +258,7 @@ impl Default for Config {
             algo: Algo::HsPpo,
             robot: Robot::Panda,
             action: Action::default(),
+            core: -1,
             control_rate_hz: 20.0,
             options: Options::default(),
             hidden: vec![128, 128],
@@ -353,7 +358,7 @@ impl Default for HsPpo {
 
 impl Default for Train {
     fn default() -> Self {
-        Self { rollouts: 2, envs: 16, minutes: 6.0, env_steps: 0, eval_episodes: 300 }
+        Self { rollouts: 2, envs: 32, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300 }
     }
 }
 

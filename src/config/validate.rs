@@ -32,6 +32,7 @@ impl Config {
                 1.0 / self.control_rate_hz
             )));
         }
+        range("core", self.core, -1..=4095)?;
         range("sim.threads", sim.threads, 0..=1024)?;
         range("sim.told.latency_ticks", sim.told.latency_ticks, 0..=100)?;
         range("sim.told.position_noise_rad", sim.told.position_noise_rad, 0.0..=1.0)?;

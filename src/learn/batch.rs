@@ -95,6 +95,18 @@ impl Batch {
         }
     }
 
+    /// The same tensors.
+    pub(super) fn share(&self) -> Self {
+        Self {
+            input: self.input.shallow_clone(),
+            option: self.option.shallow_clone(),
+            running: self.running.shallow_clone(),
+            proposal: self.proposal.shallow_clone(),
+            columns: self.columns.shallow_clone(),
+            anchor: self.anchor.as_ref().map(Tensor::shallow_clone),
+        }
+    }
+
     /// The steps of an index `[B]`.
     pub(super) fn select(&self, index: &Tensor) -> Self {
         let pick = |tensor: &Tensor| tensor.index_select(0, index);

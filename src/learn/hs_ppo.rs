@@ -1,6 +1,7 @@
 //! The learner of half-step PPO.
 
 use super::batch::{Anchor, Batch};
+use super::beside::Beside;
 use super::estimate::{Estimated, Scale, estimate, option_weights, past_returns};
 use super::gather::Gathered;
 use super::init;
@@ -39,12 +40,14 @@ pub struct State {
     pub skipped: u64,
 }
 
-/// Half-step PPO over the options of a contract. One thread of torch's is enough; the caller sets them.
+/// Half-step PPO over the options of a contract. The critic learns beside the actor, on a second thread; one of torch's
+/// own is enough, and the caller sets them.
 pub struct HsPpo {
     contract: Arc<Contract>,
     config: config::HsPpo,
     seed: Seed,
     network: Network,
+    beside: Beside,
     parameters: Vec<f32>,
     adam: Adam,
     observations: Moments,
@@ -78,10 +81,12 @@ impl HsPpo {
     /// Initial parameters, drawn below `seed`.
     pub fn new(contract: Arc<Contract>, config: &config::HsPpo, seed: Seed) -> Result<Self> {
         let parameters = init::parameters(&contract, config, seed);
+        let network = Network::new(&contract, &parameters, true)?;
         Ok(Self {
             config: config.clone(),
             seed,
-            network: Network::new(&contract, &parameters, true)?,
+            beside: Beside::new(network.share_critic(), config.value_loss_coef)?,
+            network,
             parameters,
             adam: Adam::new(contract.layout()),
             observations: Moments::new(contract.obs_size()),
@@ -155,7 +160,7 @@ impl HsPpo {
     /// Refuses, and changes nothing, where a row does not fit the contract or holds a number that is not finite.
     pub fn update(&mut self, rows: &[Fragment], version: u64) -> Result<Metrics> {
         let prepared = self.prepare(rows, version)?;
-        let watched = self.descend(&prepared.batch, &prepared.anchor, &prepared.rates);
+        let watched = self.descend(&prepared.batch, &prepared.anchor, &prepared.rates)?;
         let metrics = watch::metrics(&prepared, &watched, self.lr(), version);
         self.returns = prepared.returns.clone();
         self.observations = prepared.observations.clone();
@@ -243,7 +248,7 @@ impl HsPpo {
         })
     }
 
-    fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Watched {
+    fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Result<Watched> {
         let layout = self.contract.layout();
         let mut gradient = vec![0.0; self.parameters.len()];
         let mut watched = Watched::default();
@@ -251,19 +256,25 @@ impl HsPpo {
         'phase: for epoch in 0..self.config.num_learning_epochs {
             let orders = minibatches(self.seed, self.updates, epoch, steps, self.config.minibatch_size);
             for order in orders {
-                let losses = losses(&self.network, &batch.select(&Tensor::from_slice(&order)), anchor, &self.config);
+                let minibatch = batch.select(&Tensor::from_slice(&order));
+                self.beside.start(&minibatch)?;
+                let losses = losses(&self.network, &minibatch, anchor, &self.config, || self.beside.loss())?;
                 let total = losses.total(&self.config);
                 let seen = watch::read(&losses, &total, &self.config);
+                let too_far = seen.too_far(&self.config);
+                if seen.finite() && !too_far {
+                    total.backward();
+                }
+                self.beside.finish()?;
+                self.network.take_gradient(&mut gradient);
                 if !seen.finite() {
                     watched.skipped += 1;
                     continue;
                 }
-                if seen.too_far(&self.config) {
+                if too_far {
                     watched.stopped = true;
                     break 'phase;
                 }
-                total.backward();
-                self.network.take_gradient(&mut gradient);
                 let norm = clip_gradient(&layout, &mut gradient, rates, self.config.max_grad_norm);
                 if !norm.is_finite() {
                     watched.skipped += 1;
@@ -274,7 +285,7 @@ impl HsPpo {
                 watched.add(&seen, norm);
             }
         }
-        watched
+        Ok(watched)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::batch::{Anchor, Batch, Column};
 use crate::config::HsPpo;
 use crate::option::TERMINATION_LOGIT_MAX;
-use crate::policy::{Heads, Network};
+use crate::policy::{Critic, Heads, Network};
 use tch::{Kind, Tensor};
 
 /// Each loss apart (scalars), with what is watched. The option level is none for one option.
@@ -49,25 +49,36 @@ impl Losses {
     }
 }
 
-/// Runs the networks and takes every loss.
-pub(super) fn losses(network: &Network, batch: &Batch, anchor: &Anchor, config: &HsPpo) -> Losses {
+/// Mean squared error of the critic at the options that acted, weighted.
+pub(super) fn value_loss(critic: &Critic, batch: &Batch) -> Tensor {
+    let value = critic.values(&batch.input).gather(1, &batch.option.unsqueeze(1), false).squeeze_dim(1);
+    let error = (value - batch.column(Column::Target)).square() * batch.column(Column::Weight);
+    error.mean(Kind::Float)
+}
+
+/// Runs the actor and takes every loss of it; `value` gives the critic's, which is asked for last.
+pub(super) fn losses<E>(
+    network: &Network,
+    batch: &Batch,
+    anchor: &Anchor,
+    config: &HsPpo,
+    value: impl FnOnce() -> Result<Tensor, E>,
+) -> Result<Losses, E> {
     let heads = network.split(&network.actor(&batch.input));
     let all_log_std = network.log_std();
     let log_std = all_log_std.index_select(0, &batch.option);
     let mean = of_option(&heads.mean, &batch.option);
     let log_ratio_action = log_density(&mean, &log_std, &batch.proposal) - batch.column(Column::LogProbAction);
     let advantage = batch.column(Column::AdvantageAction);
-    let value = network.critic(&batch.input).gather(1, &batch.option.unsqueeze(1), false).squeeze_dim(1);
-    let error = (value - batch.column(Column::Target)).square() * batch.column(Column::Weight);
     let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
-    Losses {
+    Ok(Losses {
         policy: -clipped(&log_ratio_action.exp(), &advantage, config.clip_param).mean(Kind::Float),
-        value: error.mean(Kind::Float),
         entropy: (log_std + half_log_tau_e).sum_dim_intlist([1i64].as_slice(), false, Kind::Float).mean(Kind::Float),
         log_ratio_action,
         options: (1 < network.options()).then(|| option_losses(&heads, batch, config)),
         anchor: batch.anchor.as_ref().map(|proximal| anchored(&heads.mean, &all_log_std, proximal, anchor)),
-    }
+        value: value()?,
+    })
 }
 
 fn option_losses(heads: &Heads, batch: &Batch, config: &HsPpo) -> OptionLosses {

@@ -5,6 +5,7 @@
 //! (Hilton et al. 2021, arXiv 2110.00641) and V-trace for data that lags. With one option it is PPO.
 
 mod batch;
+mod beside;
 mod estimate;
 mod gather;
 mod hs_ppo;

@@ -7,8 +7,11 @@ pub mod learner;
 pub mod rollout;
 #[cfg(feature = "sim")]
 pub mod simulator;
+mod stopwatch;
 #[cfg(feature = "torch")]
 pub mod trainer;
+
+pub use stopwatch::{Activity, Stopwatch, Times};
 
 use tokio::sync::watch;
 

@@ -1,6 +1,6 @@
 //! The simulator in lockstep: answers commands with the next states, and repeats states that nobody answers.
 
-use super::{Output, Shutdown};
+use super::{Activity, Output, Shutdown, Stopwatch, Times};
 use crate::data::{ArmCommands, ArmStates};
 use crate::sim::{Answer, Lockstep};
 use std::time::{Duration, Instant};
@@ -14,10 +14,12 @@ pub async fn run(
     mut lockstep: Lockstep,
     mut commands: mpsc::Receiver<ArmCommands>,
     mut states: Output<ArmStates>,
+    times: &Times,
     mut shutdown: Shutdown,
 ) {
     let start = Instant::now();
     let mut told = String::new();
+    let mut watch = Stopwatch::new(times);
     states(&lockstep.states());
     loop {
         let command = tokio::select! {
@@ -28,7 +30,7 @@ pub async fn run(
         let now = start.elapsed().as_secs_f64();
         match command {
             Ok(None) => return,
-            Ok(Some(command)) => match lockstep.command(now, &command) {
+            Ok(Some(command)) => match step(&mut lockstep, now, &command, &mut watch) {
                 Answer::Stepped | Answer::Repeat => states(&lockstep.states()),
                 Answer::Held => {}
                 Answer::Refused(sentence) => {
@@ -43,5 +45,17 @@ pub async fn run(
         if lockstep.due(now) {
             states(&lockstep.states());
         }
+        watch.turn_to(Activity::Waiting);
     }
+}
+
+/// Obeys a command. Time counts from the first step; what follows is transport.
+fn step(lockstep: &mut Lockstep, now: f64, command: &ArmCommands, watch: &mut Stopwatch) -> Answer {
+    watch.turn_to(Activity::Physics);
+    let answer = lockstep.command(now, command);
+    watch.turn_to(Activity::Transport);
+    if answer == Answer::Stepped {
+        watch.start();
+    }
+    answer
 }

@@ -9,7 +9,7 @@ pub(crate) mod tests;
 
 pub use decide::{Decision, Policy, Sampling};
 pub(crate) use network::floats;
-pub use network::{Heads, LOG_STD_RANGE, Network};
+pub use network::{Critic, Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
 
 /// Threads that libtorch computes with in this process, from here on.

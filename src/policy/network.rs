@@ -24,6 +24,23 @@ impl Linear {
     fn forward(&self, input: &Tensor) -> Tensor {
         input.linear(&self.weight, Some(&self.bias))
     }
+
+    fn share(&self) -> Self {
+        Self { weight: self.weight.shallow_clone(), bias: self.bias.shallow_clone() }
+    }
+}
+
+/// The critic of a network. It may move to another thread: it shares the leaves, and nothing else, with the network.
+pub struct Critic {
+    trunk: Vec<Linear>,
+    value: Linear,
+}
+
+impl Critic {
+    /// Q(s, .), `[N, K]`.
+    pub fn values(&self, input: &Tensor) -> Tensor {
+        self.value.forward(&trunk(&self.trunk, input))
+    }
 }
 
 /// Actor and critic of a contract.
@@ -39,8 +56,7 @@ pub struct Network {
     actor: Vec<Linear>,
     heads: Linear,
     log_std: Tensor,
-    critic: Vec<Linear>,
-    value: Linear,
+    critic: Critic,
 }
 
 /// The actor's outputs for N states.
@@ -109,10 +125,12 @@ impl Network {
         let actor = build.trunk("actor", obs, hidden)?;
         let heads = build.linear("option.0.mean", "over_options", features, options * (action + 2))?;
         let log_std = build.leaf("option.0.log_std", &last_log_std, &[options, action])?;
-        let critic = build.trunk("critic", obs, hidden)?;
-        let value = build.linear("critic.value", "critic.value", features, options)?;
+        let critic = Critic {
+            trunk: build.trunk("critic", obs, hidden)?,
+            value: build.linear("critic.value", "critic.value", features, options)?,
+        };
         let leaves = build.leaves;
-        Ok(Self { options, action, obs, flat, leaves, actor, heads, log_std, critic, value })
+        Ok(Self { options, action, obs, flat, leaves, actor, heads, log_std, critic })
     }
 
     /// K.
@@ -152,7 +170,12 @@ impl Network {
 
     /// Q(s, .), `[N, K]`.
     pub fn critic(&self, input: &Tensor) -> Tensor {
-        self.value.forward(&trunk(&self.critic, input))
+        self.critic.values(input)
+    }
+
+    /// The critic, on the same leaves.
+    pub fn share_critic(&self) -> Critic {
+        Critic { trunk: self.critic.trunk.iter().map(Linear::share).collect(), value: self.critic.value.share() }
     }
 
     /// Replaces the parameters.

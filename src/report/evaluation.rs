@@ -1,9 +1,8 @@
 //! What episodes say about a policy: success with its interval, return, length, and how the options are used.
 
-use super::stats;
+use super::{calm, stats};
 use crate::data::{End, EpisodeStats};
 use crate::error::{Error, Result};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use serde::{Deserialize, Serialize};
 
 /// Outcome of an evaluation.
@@ -127,16 +126,6 @@ impl Evaluation {
         };
         format!("{}\n\n{}{forced}", outcome.trim_fmt(), options.trim_fmt())
     }
-}
-
-/// A table with one line, numbers to the right.
-fn calm(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'))).set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 #[cfg(test)]

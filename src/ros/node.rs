@@ -124,12 +124,23 @@ impl Node {
 
     /// Moves the node to its own thread, where it lives until it is stopped.
     pub fn spin(mut self) -> Result<Running> {
+        self.serve_parameters()?;
+        Running::start(self)
+    }
+
+    /// Runs an actor and the node by turns on this thread, until the actor ends. For an actor that lives from message to
+    /// message: it has a turn after each, and timers may be late by 20 ms. Needs tokio's clock.
+    pub async fn drive<T>(mut self, actor: impl Future<Output = T>) -> Result<T> {
+        self.serve_parameters()?;
+        super::running::drive(self, actor).await
+    }
+
+    fn serve_parameters(&mut self) -> Result<()> {
         let shown = match self.shown.take() {
             Some(shown) => shown,
             None => parameters::dotted(&self.parameters()?),
         };
-        parameters::serve(&mut self, shown)?;
-        Running::start(self)
+        parameters::serve(self, shown)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The spin thread: wakes at each message, drains every stream at once, runs what is periodic.
+//! Spinning: wakes at each message, drains every stream at once, runs what is periodic; on a thread of its own, or between
+//! the turns of an actor.
 
 use super::graph::Graph;
 use super::names::Names;
@@ -6,8 +7,10 @@ use super::node::Node;
 use crate::error::{Error, Result};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -94,6 +97,28 @@ impl Drop for Running {
     }
 }
 
+/// Spins between the turns of an actor, on one thread: no message has to wake a second one. Ends with the actor, or with
+/// what something panicked with.
+pub(super) async fn drive<T>(node: Node, actor: impl Future<Output = T>) -> Result<T> {
+    let name = node.full_name()?;
+    let Node { mut inner, mut pumps, mut periodic, names, .. } = node;
+    let mut actor = pin!(actor);
+    let outcome = loop {
+        if let Poll::Ready(outcome) = futures::poll!(actor.as_mut()) {
+            break Ok(outcome);
+        }
+        let turn = || turn(&mut inner, &names, &mut pumps, &mut periodic);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(turn)) {
+            break Err(Error::invalid(format!("the ROS node {name} died: {}", said(&*panic))));
+        }
+        // timers and signals have their turn, too
+        tokio::task::yield_now().await;
+    };
+    let gone = catch_unwind(AssertUnwindSafe(move || drop((pumps, periodic, inner))));
+    gone.map_err(|panic| Error::invalid(format!("the ROS node {name} died as it stopped: {}", said(&*panic))))?;
+    outcome
+}
+
 /// Spins until told to stop, or until something panics: then says what.
 fn live(node: Node, stop: &AtomicBool) -> Result<(), String> {
     let Node { mut inner, mut pumps, mut periodic, names, .. } = node;
@@ -105,17 +130,22 @@ fn live(node: Node, stop: &AtomicBool) -> Result<(), String> {
 
 fn spin(node: &mut r2r::Node, names: &Names, pumps: &mut [Pump], periodic: &mut [Periodic], stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
+        turn(node, names, pumps, periodic);
+    }
+}
+
+/// Waits for a message, hands out what has come, and does what is due.
+fn turn(node: &mut r2r::Node, names: &Names, pumps: &mut [Pump], periodic: &mut [Periodic]) {
+    let now = Instant::now();
+    let wait = periodic.iter().map(|each| each.due.saturating_duration_since(now)).min();
+    // takes at most one message a subscription into a queue of ten, which the pumps empty before the next
+    node.spin_once(wait.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT));
+    pumps.iter_mut().for_each(|pump| pump());
+    for each in periodic.iter_mut() {
         let now = Instant::now();
-        let wait = periodic.iter().map(|each| each.due.saturating_duration_since(now)).min();
-        // takes at most one message a subscription into a queue of ten, which the pumps empty before the next
-        node.spin_once(wait.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT));
-        pumps.iter_mut().for_each(|pump| pump());
-        for each in periodic.iter_mut() {
-            let now = Instant::now();
-            if each.due <= now {
-                (each.run)(&Graph { node, names });
-                each.due = (each.due + each.period).max(now);
-            }
+        if each.due <= now {
+            (each.run)(&Graph { node, names });
+            each.due = (each.due + each.period).max(now);
         }
     }
 }

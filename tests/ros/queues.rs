@@ -1,7 +1,7 @@
 //! Nothing is lost between DDS and an actor's queue; a stalled reader of the newest gets the newest.
 
 use super::harness::{PATIENCE, alone, beside, wait_for};
-use handoff::ros::{Node, Qos, everything, msg, newest, sensor};
+use handoff::ros::{Node, Qos, everything, latched, msg, newest, sensor};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Instant;
@@ -60,7 +60,7 @@ fn no_message_is_lost_on_the_way_to_the_queue() {
 #[test]
 fn a_stalled_reader_of_the_newest_gets_the_newest() {
     alone("ros::queues::a_stalled_reader_of_the_newest_gets_the_newest", &[], || {
-        for qos in [newest, sensor] as [fn() -> Qos; 2] {
+        for qos in [newest, sensor, latched] as [fn() -> Qos; 3] {
             let mut reader = Node::start("reader").unwrap();
             let (queue, heard) = mpsc::channel();
             let stall = Arc::new(Mutex::new(()));

@@ -2,7 +2,7 @@
 
 use crate::data::{LearnerStatus, RolloutStatus};
 use crate::error::Result;
-use crate::node::Output;
+use crate::node::{Output, Times};
 use crate::ros::{Graph, Health, Level, Node, Qos};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,11 +12,13 @@ pub(super) trait Told: Clone + Send + 'static {
     fn health(&self) -> Health;
 }
 
-/// Publishes the health of the newest status, and names publishers whose QoS no subscription of this node hears.
+/// Publishes the health of the newest status with the shares of time, and names publishers whose QoS no subscription of
+/// this node hears.
 /// Returns `output`, which from now on remembers what it says.
 pub(super) fn diagnose<S: Told>(
     node: &mut Node,
     subscriptions: Vec<(String, Qos)>,
+    times: Times,
     mut output: Output<S>,
 ) -> Result<Output<S>> {
     let newest: Arc<Mutex<Option<S>>> = Arc::default();
@@ -25,6 +27,7 @@ pub(super) fn diagnose<S: Told>(
         let newest = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
         let mut health = newest.as_ref().map_or_else(starting, Told::health);
+        health.values.extend(shares(&times));
         for (topic, qos) in &subscriptions {
             for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
                 health.level = health.level.max(Level::Error);
@@ -37,6 +40,20 @@ pub(super) fn diagnose<S: Told>(
         *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.clone());
         output(status);
     }))
+}
+
+/// The health of a node without a status: where its time goes.
+pub(super) fn diagnose_times(node: &mut Node, times: Times) -> Result<()> {
+    node.diagnose(move |_: &Graph<'_>| Health {
+        level: Level::Ok,
+        message: "running".into(),
+        values: shares(&times).collect(),
+    })
+}
+
+fn shares(times: &Times) -> impl Iterator<Item = (String, String)> + use<> {
+    let shares = times.shares().into_iter();
+    shares.map(|(activity, share)| (format!("time/{}_share", activity.name()), format!("{share:.4}")))
 }
 
 fn numbers<const N: usize>(values: [(&str, u64); N]) -> Vec<(String, String)> {

@@ -2,14 +2,14 @@
 
 use super::health;
 use super::wire::{QUEUE, Queue, to_queue, to_topic, topic_of};
-use super::{run, start};
+use super::{run, start, tell};
 use crate::app::cli;
 use crate::contract::Snapshot;
 use crate::data::{Batch, RolloutStatus};
 use crate::error::Result;
-use crate::node::Shutdown;
 use crate::node::learner::{self, Learner};
 use crate::node::trainer::Trainer;
+use crate::node::{Shutdown, Times};
 use crate::ros::{self, msg, srv};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
@@ -64,7 +64,8 @@ pub(in crate::app) fn learner(arguments: &cli::Node) -> Result<()> {
     let said = to_topic::<msg::LearnerStatus, _>(node.publish(&topic("learner_status"), ros::everything())?);
     let heard = [("transitions", ros::everything()), ("rollout_status", ros::everything())];
     let heard = heard.into_iter().map(|(name, qos)| (topic(name), qos)).collect();
-    let status = health::diagnose(&mut node, heard, said)?;
+    let (times, trainer_times) = (Times::default(), trainer.times());
+    let status = health::diagnose(&mut node, heard, times.clone(), said)?;
     let outputs = learner::Outputs {
         acks: to_topic::<msg::TransitionAck, _>(node.publish(&topic("transition_ack"), ros::everything())?),
         status,
@@ -74,10 +75,16 @@ pub(in crate::app) fn learner(arguments: &cli::Node) -> Result<()> {
             }
             *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
         }),
+        times: times.clone(),
     };
     let inputs = learner::Inputs { batches: batches_in, rollouts: statuses_in, pause: pause_in, save: save_in };
     let running = node.spin()?;
     let (stopper, shutdown) = Shutdown::new();
     let budget = config.train.clone();
-    run(arguments, stopper, running, learner::run(front, trainer, budget, inputs, outputs, shutdown))
+    run(arguments, stopper, running, async {
+        let done = learner::run(front, trainer, budget, inputs, outputs, shutdown).await;
+        tell("learner", &times);
+        tell("trainer", &trainer_times);
+        done
+    })
 }

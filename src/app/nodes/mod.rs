@@ -4,7 +4,7 @@ mod health;
 mod learner;
 mod rollout;
 mod sim;
-mod wire;
+pub(super) mod wire;
 
 pub(super) use learner::learner;
 pub(super) use rollout::rollout;
@@ -13,7 +13,7 @@ pub(super) use sim::sim;
 use super::cli;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
-use crate::node::Stopper;
+use crate::node::{Stopper, Times};
 use crate::ros::{self, Node};
 use std::path::Path;
 use uuid::Uuid;
@@ -22,6 +22,7 @@ use uuid::Uuid;
 fn start(name: &str) -> Result<(Node, Config)> {
     let mut node = Node::start(name)?;
     let config = config::from_parameters(node.parameters()?)?;
+    super::pin::pin(config.core)?;
     if let Ok(values) = serde_json::to_value(&config) {
         node.show_parameters(&values);
     }
@@ -33,13 +34,30 @@ fn start(name: &str) -> Result<(Node, Config)> {
     Ok((node, config))
 }
 
-/// Drives an actor on this thread until it ends, the node dies, or somebody says stop: Ctrl-C, SIGTERM, the parent.
+/// Runs an actor beside its node's thread until it ends, the node dies, or somebody says stop.
 fn run(
     arguments: &cli::Node,
     stopper: Stopper,
     node: ros::Running,
     actor: impl Future<Output = Result<()>>,
 ) -> Result<()> {
+    let ended = async {
+        tokio::select! {
+            done = actor => done,
+            died = node.ended() => died,
+        }
+    };
+    let outcome = until_stopped(arguments, stopper, ended);
+    outcome.and(node.stop())
+}
+
+/// Runs an actor and its node by turns until the actor ends, the node dies, or somebody says stop.
+fn drive(arguments: &cli::Node, stopper: Stopper, node: Node, actor: impl Future<Output = Result<()>>) -> Result<()> {
+    until_stopped(arguments, stopper, async { node.drive(actor).await? })
+}
+
+/// Stopped by Ctrl-C, SIGTERM or the parent, an actor comes to its end.
+fn until_stopped(arguments: &cli::Node, stopper: Stopper, actor: impl Future<Output = Result<()>>) -> Result<()> {
     if arguments.until_stdin_closes {
         super::stop::when_stdin_closes(stopper.clone())?;
     }
@@ -47,15 +65,18 @@ fn run(
         .enable_all()
         .build()
         .map_err(|error| Error::invalid(format!("the runtime does not start: {error}")))?;
-    let outcome = runtime.block_on(async {
+    runtime.block_on(async {
         let signals = super::stop::when_signalled(stopper);
         tokio::select! {
             done = actor => done,
-            died = node.ended() => died,
             never = signals => never,
         }
-    });
-    outcome.and(node.stop())
+    })
+}
+
+/// Says, at the end, where an actor's time went; `bench` reads it from the logs.
+fn tell(actor: &str, times: &Times) {
+    tracing::info!(actor, secs = %times.to_json(), "time of the {actor}: {times}");
 }
 
 /// A number that no other start of a process has.

@@ -2,14 +2,14 @@
 
 use super::health;
 use super::wire::{QUEUE, Queue, convert, to_queue, to_topic, topic_of};
-use super::{random, run, start};
+use super::{drive, random, start, tell};
 use crate::app::cli;
 use crate::config::{Purpose, Seed};
 use crate::contract::Snapshot;
 use crate::data::{ArmStates, Follow, GoalPose, Hold, LearnerStatus, Outbox, StreamId};
 use crate::error::{Error, Result};
-use crate::node::Shutdown;
 use crate::node::rollout::{self, Agent, Rollout};
+use crate::node::{Shutdown, Times};
 use crate::policy::Sampling;
 use crate::ros::{self, msg, srv};
 use std::sync::Arc;
@@ -46,7 +46,8 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     let (statuses, learner_in) = mpsc::channel(QUEUE);
     let (weights, weights_in) = watch::channel(None);
     let weights = Arc::new(weights);
-    node.subscribe("arm_states", ros::newest(), to_queue::<msg::ArmStates, ArmStates>("arm_states", states))?;
+    // What is lost is repeated by the lockstep itself: best effort saves the acknowledgements.
+    node.subscribe("arm_states", ros::sensor(), to_queue::<msg::ArmStates, ArmStates>("arm_states", states))?;
     let own = stream;
     let mut acks = Queue::new("transition_ack", acks);
     node.subscribe(&learner("transition_ack"), ros::everything(), move |message: msg::TransitionAck| {
@@ -74,12 +75,13 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     let status_topic = if settings.evaluate { "~/status".into() } else { learner("rollout_status") };
     let said = to_topic::<msg::RolloutStatus, _>(node.publish(&status_topic, ros::everything())?);
     let heard = vec![
-        ("arm_states".into(), ros::newest()),
+        ("arm_states".into(), ros::sensor()),
         (learner("transition_ack"), ros::everything()),
         (learner("learner_status"), ros::everything()),
         (learner("policy_weights"), ros::latched()),
     ];
-    let status = health::diagnose(&mut node, heard, said)?;
+    let times = Times::default();
+    let status = health::diagnose(&mut node, heard, times.clone(), said)?;
     let outputs = rollout::Outputs {
         commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
@@ -88,12 +90,12 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         pull: Box::new(move || {
             let _asked_already = pull.try_send(());
         }),
+        times: times.clone(),
     };
     let inputs =
         rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in, goal: goal_in };
-    let running = node.spin()?;
     let (stopper, shutdown) = Shutdown::new();
-    run(arguments, stopper, running, async {
+    drive(arguments, stopper, node, async {
         let puller = async {
             while pulls.recv().await.is_some() {
                 match client.call(&srv::GetWeights::Request::default(), PATIENCE).await {
@@ -104,10 +106,12 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
             }
             std::future::pending::<Result<()>>().await
         };
-        tokio::select! {
+        let done = tokio::select! {
             done = rollout::run(agent, inputs, outputs, shutdown) => done,
             never = puller => never,
-        }
+        };
+        tell("rollout", &times);
+        done
     })
 }
 

@@ -1,11 +1,12 @@
 //! Node `sim`.
 
+use super::health;
 use super::wire::{QUEUE, to_queue, to_topic};
-use super::{random, run, start};
+use super::{drive, random, start, tell};
 use crate::app::cli;
 use crate::data::{ArmCommands, ArmStates};
 use crate::error::Result;
-use crate::node::{Output, Shutdown, simulator};
+use crate::node::{Output, Shutdown, Times, simulator};
 use crate::ros::{self, msg};
 use crate::sim::{Arms, Lockstep};
 use tokio::sync::mpsc;
@@ -19,12 +20,15 @@ pub(in crate::app) fn sim(arguments: &cli::Node) -> Result<()> {
     let arms = Arms::new(config.rollout.num_envs, config.robot, &config.sim, period, task.cube())?;
     let lockstep = Lockstep::new(arms, random());
     let (commands, inbox) = mpsc::channel::<ArmCommands>(QUEUE);
-    node.subscribe("arm_commands", ros::newest(), to_queue::<msg::ArmCommands, _>("arm_commands", commands))?;
+    // What is lost is asked for again by the lockstep itself: best effort saves the acknowledgements.
+    node.subscribe("arm_commands", ros::sensor(), to_queue::<msg::ArmCommands, _>("arm_commands", commands))?;
     let states: Output<ArmStates> = to_topic::<msg::ArmStates, _>(node.publish("arm_states", ros::newest())?);
-    let running = node.spin()?;
+    let times = Times::default();
+    health::diagnose_times(&mut node, times.clone())?;
     let (stopper, shutdown) = Shutdown::new();
-    run(arguments, stopper, running, async {
-        simulator::run(lockstep, inbox, states, shutdown).await;
+    drive(arguments, stopper, node, async {
+        simulator::run(lockstep, inbox, states, &times, shutdown).await;
+        tell("sim", &times);
         Ok(())
     })
 }

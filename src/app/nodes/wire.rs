@@ -6,7 +6,7 @@ use crate::ros;
 use tokio::sync::mpsc;
 
 /// Messages that wait between the spin thread and an actor; what does not fit is dropped and asked for again.
-pub(super) const QUEUE: usize = 256;
+pub(in crate::app) const QUEUE: usize = 256;
 
 /// The bounded way from the spin thread to an actor. What does not fit is dropped and counted; the protocol repeats it.
 pub(super) struct Queue<T> {
@@ -31,7 +31,7 @@ impl<T> Queue<T> {
 }
 
 /// Puts a topic's messages into a queue, converted. A message that does not convert is refused with a sentence.
-pub(super) fn to_queue<M, T>(topic: &'static str, sender: mpsc::Sender<T>) -> impl FnMut(M) + Send + 'static
+pub(in crate::app) fn to_queue<M, T>(topic: &'static str, sender: mpsc::Sender<T>) -> impl FnMut(M) + Send + 'static
 where
     T: TryFrom<M, Error = Error> + Send + 'static,
     M: 'static,
@@ -49,7 +49,7 @@ pub(super) fn convert<M, T: TryFrom<M, Error = Error>>(message: M, topic: &str, 
 }
 
 /// Publishes what an actor says.
-pub(super) fn to_topic<M, T>(publisher: ros::Publisher<M>) -> Output<T>
+pub(in crate::app) fn to_topic<M, T>(publisher: ros::Publisher<M>) -> Output<T>
 where
     M: ros::Message + for<'a> From<&'a T>,
 {

@@ -1,7 +1,8 @@
-use super::{World, acting, config, fresh, learner, norm};
+use super::{World, acting, config, fresh, learner, norm, together};
 use crate::config::HsPpo as Config;
 use crate::contract::{Contract, Group};
 use crate::data::{Forced, Fragment, NO_OPTION};
+use crate::learn::beside::Beside;
 use crate::learn::loss::{Losses, losses};
 use crate::learn::{HsPpo, State};
 use crate::policy::Network;
@@ -12,7 +13,7 @@ fn loss_of(learner: &HsPpo, rows: &[Fragment], config: &Config) -> (Network, Los
     let prepared = learner.prepare(rows, 9).unwrap();
     let snapshot = learner.snapshot(uuid::Uuid::nil(), 1, 1);
     let network = Network::new(&snapshot.contract, &snapshot.parameters, true).unwrap();
-    let losses = losses(&network, &prepared.batch, &prepared.anchor, config);
+    let losses = together(&network, &prepared.batch, &prepared.anchor, config);
     (network, losses)
 }
 
@@ -21,6 +22,27 @@ fn gradient(contract: &Contract, network: &mut Network, loss: &Tensor) -> Vec<f3
     loss.backward();
     network.take_gradient(&mut gradient);
     gradient
+}
+
+#[test]
+fn the_critic_beside_gives_the_gradient_of_the_sum() {
+    let config = Config { value_loss_coef: 0.7, ..config() };
+    let (learner, rows) = fresh(4, &config);
+    let contract = contract(4, &[16, 16]);
+    let prepared = learner.prepare(&rows, 9).unwrap();
+    let (mut network, all) = loss_of(&learner, &rows, &config);
+    let sum = gradient(&contract, &mut network, &all.total(&config));
+    let beside = Beside::new(network.share_critic(), config.value_loss_coef).unwrap();
+    for _ in 0..2 {
+        beside.start(&prepared.batch).unwrap();
+        let apart = losses(&network, &prepared.batch, &prepared.anchor, &config, || beside.loss()).unwrap();
+        assert_eq!(apart.value.double_value(&[]), all.value.double_value(&[]));
+        apart.total(&config).backward();
+        beside.finish().unwrap();
+        let mut found = vec![0.0; sum.len()];
+        network.take_gradient(&mut found);
+        assert!(found == sum && found.iter().any(|&part| part != 0.0));
+    }
 }
 
 #[test]

@@ -11,12 +11,14 @@ mod targets;
 mod updates;
 
 use super::HsPpo;
+use super::batch::{Anchor, Batch};
+use super::loss::{Losses, losses, value_loss};
 use crate::config::{self, Seed};
 use crate::contract::{Contract, Group};
 use crate::data::{End, Final, Fragment, Transition};
 use crate::option::Running;
 use crate::policy::tests::{contract, snapshot};
-use crate::policy::{Policy, Sampling};
+use crate::policy::{Network, Policy, Sampling};
 use rand::RngExt as _;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -163,6 +165,11 @@ fn fresh(options: usize, config: &config::HsPpo) -> (HsPpo, Vec<Fragment>) {
     let learner = learner(&contract(options, &[16, 16]), config, 0.3);
     let rows = World::new(8).collect(&acting(&learner, 1), 64);
     (learner, rows)
+}
+
+/// Every loss in one graph.
+fn together(network: &Network, batch: &Batch, anchor: &Anchor, config: &config::HsPpo) -> Losses {
+    losses(network, batch, anchor, config, || Ok::<_, ()>(value_loss(&network.share_critic(), batch))).unwrap()
 }
 
 /// Euclidean norm of a flat vector's groups.

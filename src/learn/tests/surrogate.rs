@@ -1,8 +1,8 @@
 //! The option level's loss, weighed by an exact oracle's visits, has the oracle's gradient.
 
+use super::together;
 use crate::contract::{Contract, Group};
 use crate::learn::batch::{Anchor, Batch, COLUMNS, Column};
-use crate::learn::loss::losses;
 use crate::option::arrival_value;
 use crate::option::tests::oracle::{Charge, OPTIONS, STATES, index, pairs, target};
 use crate::policy::Network;
@@ -73,7 +73,7 @@ fn half_step_ppo_climbs_the_exact_gradient_of_terminations_and_choices() {
             anchor: None,
         };
         let anchor = Anchor { options: Vec::new(), log_std: network.log_std().detach() };
-        let losses = losses(&network, &batch, &anchor, &config::HsPpo::default());
+        let losses = together(&network, &batch, &anchor, &config::HsPpo::default());
         (losses.options.unwrap().policy * count as f64).backward();
         let mut gradient = vec![0.0; contract.layout().len()];
         network.take_gradient(&mut gradient);

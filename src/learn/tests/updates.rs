@@ -1,9 +1,8 @@
-use super::{World, acting, config, fresh, learner, norm};
+use super::{World, acting, config, fresh, learner, norm, together};
 use crate::config::HsPpo as Config;
 use crate::config::Seed;
 use crate::contract::Group;
 use crate::data::NO_OPTION;
-use crate::learn::loss::losses;
 use crate::learn::{HsPpo, State};
 use crate::option::{Arrival, Running};
 use crate::policy::Network;
@@ -79,9 +78,9 @@ fn a_rare_option_rests_and_is_held_where_it_was() {
 
     // The trunk moved below the head at rest; the anchor is that motion's price.
     let network = Network::new(&contract, &after.parameters, true).unwrap();
-    let anchor = losses(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
+    let anchor = together(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
     let network = Network::new(&contract, &before.parameters, true).unwrap();
-    let none = losses(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
+    let none = together(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
     assert!(anchor > 1e-6 && none.abs() < 1e-6, "moved {anchor}, unmoved {none}");
 }
 

@@ -6,7 +6,7 @@ use crate::contract::Snapshot;
 use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus};
 use crate::error::{Error, Result};
 use crate::node::trainer::{Done, Trainer};
-use crate::node::{Output, Shutdown};
+use crate::node::{Activity, Output, Shutdown, Stopwatch, Times};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -36,6 +36,8 @@ pub struct Outputs {
     pub status: Output<LearnerStatus>,
     /// New weights.
     pub weights: Output<Arc<Snapshot>>,
+    /// Where the front's time goes.
+    pub times: Times,
 }
 
 /// Runs until `shutdown` or until the budget is spent; saves a checkpoint at the end. Fails if learning or saving fails.
@@ -52,21 +54,30 @@ pub async fn run(
     let (desk, mut done) = trainer_thread(trainer)?;
     let mut beat = tokio::time::interval(BEAT);
     let mut said: Option<Instant> = None;
+    let mut watch = Stopwatch::new(&outputs.times);
     loop {
+        watch.turn_to(Activity::Waiting);
         let mut announce = false;
         tokio::select! {
             biased;
             () = shutdown.wait() => break,
             finished = done.recv() => {
+                watch.turn_to(Activity::Transport);
                 take(finished, &mut learner, &mut outputs)?;
                 announce = true;
             }
             status = inputs.rollouts.recv() => match status {
-                Some(status) => learner.rollout_status(status, start.elapsed())?,
+                Some(status) => {
+                    watch.turn_to(Activity::Admission);
+                    learner.rollout_status(status, start.elapsed())?;
+                }
                 None => break,
             },
             batch = inputs.batches.recv() => match batch {
-                Some(batch) => learner.batch(batch, start.elapsed()),
+                Some(batch) => {
+                    watch.turn_to(Activity::Admission);
+                    learner.batch(batch, start.elapsed());
+                }
                 None => break,
             },
             Ok(()) = inputs.pause.changed() => {
@@ -76,7 +87,9 @@ pub async fn run(
             Some(()) = inputs.save.recv() => order(&desk, Order::Save)?,
             _ = beat.tick() => {}
         }
+        watch.turn_to(Activity::Admission);
         let due = learner.due(start.elapsed());
+        watch.turn_to(Activity::Transport);
         due.acks.iter().for_each(&mut outputs.acks);
         if let Some(work) = due.work {
             order(&desk, Order::Work(work))?;
@@ -86,6 +99,7 @@ pub async fn run(
             said = Some(Instant::now());
         }
         if learner.started() {
+            watch.start();
             let began = *first_step.get_or_insert_with(Instant::now);
             let spent = 0.0 < budget.minutes && budget.minutes * 60.0 <= began.elapsed().as_secs_f64();
             if spent || (0 < budget.env_steps && budget.env_steps <= learner.status().env_steps) {

@@ -151,6 +151,11 @@ impl Agent {
         }
     }
 
+    /// Time that the policy took so far.
+    pub fn inference(&self) -> Duration {
+        self.rollout.inference()
+    }
+
     /// See [`Rollout::state`].
     pub fn state(&self) -> Result<Vec<EpisodeState>> {
         self.rollout.state()

@@ -21,6 +21,7 @@ use crate::task::Task;
 use episode::{Arrival, Episode};
 use nalgebra::Isometry3;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Fingers stay open [m]: the tasks so far fix the gripper.
 const OPEN_FINGERS_M: [f64; HAND_DOF] = [0.04; HAND_DOF];
@@ -68,6 +69,7 @@ pub struct Rollout {
     episodes: Vec<Episode>,
     finished: Vec<EpisodeStats>,
     counters: Counters,
+    inference: Duration,
 }
 
 impl Rollout {
@@ -93,6 +95,7 @@ impl Rollout {
             goal: None,
             finished: Vec::new(),
             counters: Counters::default(),
+            inference: Duration::ZERO,
         })
     }
 
@@ -139,6 +142,11 @@ impl Rollout {
             return Err(Error::invalid(format!("{found} environments were saved; this rollout has {want}")));
         }
         self.episodes.iter_mut().zip(states).try_for_each(|(episode, state)| episode.restore(state))
+    }
+
+    /// Time that the policy took so far; nothing depends on it.
+    pub fn inference(&self) -> Duration {
+        self.inference
     }
 
     /// What was counted.
@@ -268,7 +276,9 @@ impl Rollout {
         let running: Vec<Running> = waiting.iter().map(|(_, episode)| episode.running).collect();
         let mut draws: Vec<_> =
             waiting.iter().map(|(_, episode)| episode.draw()).map(|(seed, n)| seed.rng(n)).collect();
+        let begun = Instant::now();
         let decisions: Vec<Decision> = policy.decide(&observations, &running, &mut draws, self.sampling)?;
+        self.inference += begun.elapsed();
         let step_rad = self.contract.action.step_rad(self.contract.control_period_secs);
         for ((env, episode), decision) in waiting.iter_mut().zip(decisions) {
             let target = episode.act(decision, snapshot.version, stamp_secs, step_rad, self.limits);

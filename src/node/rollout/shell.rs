@@ -6,7 +6,7 @@ use crate::data::{
     Ack, ArmCommands, ArmStates, Batch, EpisodeStats, GoalPose, LearnerStatus, Operation, RolloutStatus,
 };
 use crate::error::Result;
-use crate::node::{Output, Shutdown};
+use crate::node::{Activity, Output, Shutdown, Stopwatch, Times};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -42,6 +42,8 @@ pub struct Outputs {
     pub episodes: Output<EpisodeStats>,
     /// Asks for the newest weights; they come by [`Inputs::weights`].
     pub pull: Box<dyn FnMut() + Send>,
+    /// Where its time goes.
+    pub times: Times,
 }
 
 /// Runs until `shutdown`, or until its inputs are gone. Fails if simulator and rollout do not fit.
@@ -51,7 +53,9 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
     let mut held: Option<ArmStates> = None;
     let mut said = (agent.status(), Instant::now());
     (outputs.status)(&said.0);
+    let mut watch = Stopwatch::new(&outputs.times);
     loop {
+        watch.turn_to(Activity::Waiting);
         let mut states = tokio::select! {
             biased;
             () = shutdown.wait() => break,
@@ -61,6 +65,7 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
             },
             changed = inputs.weights.changed() => match changed {
                 Ok(()) => {
+                    watch.turn_to(Activity::Task);
                     let snapshot = inputs.weights.borrow_and_update().clone();
                     if let Some(snapshot) = snapshot { agent.weights(&snapshot, start.elapsed()); }
                     None
@@ -88,14 +93,21 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
         }
         let fresh = states.is_some();
         if let Some(states) = states.or_else(|| held.take()) {
+            watch.turn_to(Activity::Task);
+            let before = agent.inference();
             let commands = agent.states(&states)?;
             let holds = commands.operation.iter().all(|&operation| operation == Operation::Hold);
+            watch.turn_from(agent.inference() - before, Activity::Inference, Activity::Transport);
             if fresh || !holds {
                 (outputs.commands)(&commands);
+            }
+            if !holds {
+                watch.start();
             }
             held = holds.then_some(states);
         }
         let now = start.elapsed();
+        watch.turn_to(Activity::Transport);
         agent.due(now).iter().for_each(&mut outputs.batches);
         agent.episodes().iter().for_each(&mut outputs.episodes);
         if agent.pull_due(now) {
@@ -109,7 +121,10 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
             said = (status, Instant::now());
         }
     }
+    watch.turn_to(Activity::Waiting);
     agent.leave();
-    (outputs.status)(&agent.status());
+    let status = agent.status();
+    (outputs.status)(&status);
+    tracing::info!(recorded = status.steps, "{} recorded {} steps", status.stream, status.steps);
     Ok(())
 }

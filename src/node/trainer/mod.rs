@@ -9,6 +9,7 @@ use crate::contract::{Contract, Snapshot};
 use crate::data::{End, EpisodeStats, Fragment, Table};
 use crate::error::{Error, Result};
 use crate::learn::HsPpo;
+use crate::node::{Activity, Stopwatch, Times};
 use crate::report::{Clock, Recorder, names};
 use crate::run::{self, Checkpoint, RunDir, Which};
 use serde_json::{Value, json};
@@ -46,6 +47,8 @@ pub struct Trainer {
     saved_updates: Option<u64>,
     /// What a serial loop wants to find again beside the learner.
     companion: Option<Value>,
+    times: Times,
+    watch: Stopwatch,
 }
 
 impl Trainer {
@@ -74,6 +77,7 @@ impl Trainer {
     pub fn new(config: &Config, contract: Arc<Contract>, run: Uuid, life: u32) -> Result<Self> {
         crate::policy::set_threads(config.learner.torch_threads);
         let seed = Seed::root(config.seed).of(Purpose::Parameters);
+        let times = Times::default();
         Ok(Self {
             algorithm: HsPpo::new(contract, &config.learner.hs_ppo, seed)?,
             config: config.clone(),
@@ -87,12 +91,19 @@ impl Trainer {
             folder: None,
             saved_updates: None,
             companion: None,
+            watch: Stopwatch::new(&times),
+            times,
         })
     }
 
     /// Run and life.
     pub fn identity(&self) -> (Uuid, u32) {
         (self.run, self.life)
+    }
+
+    /// Where its time goes, from the first update on.
+    pub fn times(&self) -> Times {
+        self.times.clone()
     }
 
     /// Updates made.
@@ -129,10 +140,13 @@ impl Trainer {
     pub fn work(&mut self, work: Work) -> Result<Done> {
         let mut done = Done::default();
         if let Work::Update(lesson) = work {
+            self.watch.start();
+            self.watch.turn_to(Activity::Learning);
             self.learn(lesson)?;
             if self.algorithm.updates().is_multiple_of(self.config.learner.save_interval) {
                 done = self.save()?;
             }
+            self.watch.turn_to(Activity::Waiting);
         }
         self.version += 1;
         done.snapshot = Some(self.snapshot());
@@ -167,11 +181,15 @@ impl Trainer {
         let begun = Instant::now();
         let rows: Vec<Fragment> = rows.into_iter().map(|row| row.fragment).collect();
         let mut metrics = self.algorithm.update(&rows, self.version)?;
+        self.watch.turn_to(Activity::Saving);
         self.table = table;
         self.remember(episodes);
         metrics.push("time/learn_secs", begun.elapsed().as_secs_f64());
         for (name, total) in totals {
             metrics.push(name, total as f64);
+        }
+        for (activity, share) in self.times.shares() {
+            metrics.push(format!("time/{}_share", activity.name()), share);
         }
         let recent = |value: &dyn Fn(&EpisodeStats) -> f64| {
             let valid: Vec<f64> = self.recent.iter().map(value).collect();
