@@ -60,12 +60,12 @@ impl Replay {
     fn find(&self, option: usize, prefix: f64) -> usize {
         let (block, mut left) = self.buckets[option].find(prefix);
         let mut last = block * super::store::BLOCK;
-        for row in self.block(block).filter(|&row| self.is_of(row, option) && 0.0 < self.priorities[row]) {
+        for (row, priority) in self.steps_of(block, option) {
             last = row;
-            if left < self.priorities[row] {
+            if left < priority {
                 break;
             }
-            left -= self.priorities[row];
+            left -= priority;
         }
         last
     }

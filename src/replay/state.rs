@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::run::LearnerState;
 
 const FLOATS: [&str; 4] = ["observations", "proposals", "actions", "rewards"];
-const SMALL: [&str; 7] = ["kind", "at", "left", "option", "option_prev", "codes", "age"];
+const SMALL: [&str; 7] = ["kind", "at", "left", "option_prev", "codes", "age", "option"];
+const OPTION: usize = 6;
 const PRIORITIES: &str = "priorities";
 const PLACES: &str = "places";
 
@@ -19,9 +20,11 @@ impl Replay {
         for ((name, vector), width) in FLOATS.into_iter().zip(vectors).zip([obs, action, action, 1]) {
             saved.floats.insert(name.into(), vector[..self.high * width].to_vec());
         }
-        for (index, name) in SMALL.into_iter().enumerate() {
+        for (index, name) in SMALL[..OPTION].iter().copied().enumerate() {
             saved.floats.insert(name.into(), used.iter().map(|row| small(row)[index] as f32).collect());
         }
+        let options = self.options[..self.high].iter().map(|&option| f32::from(option)).collect();
+        saved.floats.insert(SMALL[OPTION].into(), options);
         saved.doubles.insert(PRIORITIES.into(), self.priorities[..self.high].to_vec());
         saved.doubles.insert(PLACES.into(), vec![self.cursor as f64, self.high as f64, self.highest]);
         saved
@@ -52,6 +55,7 @@ impl Replay {
         }
         let priorities = doubles(PRIORITIES)?;
         sized(PRIORITIES, priorities.len(), high)?;
+        let options_of: Vec<u8> = columns[OPTION].iter().map(|&option| option as u8).collect();
         let rows: Vec<Row> = (0..high).map(|row| large(|column| columns[column][row])).collect();
         let joined = |before: &Row, row: &Row| {
             before.kind == Kind::Step
@@ -61,12 +65,12 @@ impl Replay {
         let sound = |(at, row): (usize, &Row)| {
             let led_to = row.at == 0 || at.checked_sub(1).is_some_and(|before| joined(&rows[before], row));
             match row.kind {
-                Kind::Free => true,
-                Kind::Edge => led_to && 0 < row.at && row.left == 0,
+                Kind::Free => priorities[at] == 0.0,
+                Kind::Edge => led_to && 0 < row.at && row.left == 0 && priorities[at] == 0.0,
                 Kind::Step => {
                     let leads = rows.get(at + 1).is_some_and(|next| next.kind != Kind::Free && 0 < next.at);
-                    let (option, priority) = (usize::from(row.option), priorities[at]);
-                    led_to && leads && 0 < row.left && option < options && (0.0..=highest).contains(&priority)
+                    let (option, priority) = (usize::from(options_of[at]), priorities[at]);
+                    led_to && leads && 0 < row.left && option < options && 0.0 < priority && priority <= highest
                 }
             }
         };
@@ -82,8 +86,9 @@ impl Replay {
         self.actions[..high * action].copy_from_slice(floats(FLOATS[2])?);
         self.rewards[..high].copy_from_slice(floats(FLOATS[3])?);
         self.priorities[..high].copy_from_slice(priorities);
-        for row in rows.iter().filter(|row| row.kind == Kind::Step) {
-            self.counts[usize::from(row.option)] += 1;
+        self.options[..high].copy_from_slice(&options_of);
+        for (_, option) in rows.iter().zip(options_of).filter(|(row, _)| row.kind == Kind::Step) {
+            self.counts[usize::from(option)] += 1;
         }
         for option in 0..options {
             (0..high).step_by(BLOCK).for_each(|row| self.sum_block(option, row));
@@ -92,10 +97,10 @@ impl Replay {
     }
 }
 
-fn small(row: &Row) -> [u32; SMALL.len()] {
-    let Row { at, left, option, option_prev, codes, age, kind, .. } = *row;
+fn small(row: &Row) -> [u32; OPTION] {
+    let Row { at, left, option_prev, codes, age, kind, .. } = *row;
     let (at, left) = (u32::from(at), u32::from(left));
-    [kind as u32, at, left, option.into(), option_prev.into(), codes.into(), age]
+    [kind as u32, at, left, option_prev.into(), codes.into(), age]
 }
 
 fn large(column: impl Fn(usize) -> f32) -> Row {
@@ -107,10 +112,9 @@ fn large(column: impl Fn(usize) -> f32) -> Row {
         },
         at: column(1) as u16,
         left: column(2) as u16,
-        option: column(3) as u8,
-        option_prev: column(4) as u8,
-        codes: column(5) as u8,
-        age: column(6) as u32,
+        option_prev: column(3) as u8,
+        codes: column(4) as u8,
+        age: column(5) as u32,
         generation: 0,
     }
 }

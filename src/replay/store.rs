@@ -76,7 +76,6 @@ pub(super) struct Row {
     pub(super) at: u16,
     /// Rows until the fragment's edge.
     pub(super) left: u16,
-    pub(super) option: u8,
     pub(super) option_prev: u8,
     /// `Forced` + 16 `End`.
     pub(super) codes: u8,
@@ -113,6 +112,8 @@ pub struct Replay {
     pub(super) shape: Shape,
     pub(super) priority: Priority,
     pub(super) rows: Vec<Row>,
+    /// Of each row, apart: draws walk over these.
+    pub(super) options: Vec<u8>,
     pub(super) observations: Vec<f32>,
     pub(super) proposals: Vec<f32>,
     pub(super) actions: Vec<f32>,
@@ -145,6 +146,7 @@ impl Replay {
             shape,
             priority,
             rows: vec![Row::default(); capacity],
+            options: vec![0; capacity],
             observations: vec![0.0; capacity * obs],
             proposals: vec![0.0; capacity * action],
             actions: vec![0.0; capacity * action],
@@ -164,7 +166,7 @@ impl Replay {
         let floats = [&self.observations, &self.proposals, &self.actions, &self.rewards];
         let tree = 2 * self.rows.len().div_ceil(BLOCK).next_power_of_two();
         floats.map(|floats| 4 * floats.capacity()).iter().sum::<usize>()
-            + size_of::<Row>() * self.rows.capacity()
+            + (size_of::<Row>() + 1) * self.rows.capacity()
             + 8 * self.priorities.capacity()
             + 8 * tree * self.buckets.len()
     }
@@ -224,9 +226,9 @@ impl Replay {
             self.proposals[row * action..(row + 1) * action].copy_from_slice(&step.proposal);
             self.actions[row * action..(row + 1) * action].copy_from_slice(&step.action);
             self.rewards[row] = step.reward;
+            self.options[row] = step.option;
             self.rows[row] = Row {
                 age: step.option_age,
-                option: step.option,
                 option_prev: step.option_prev,
                 codes: step.forced as u8 + 16 * step.end as u8,
                 kind: Kind::Step,
@@ -259,7 +261,7 @@ impl Replay {
         let old = self.rows[row];
         self.rows[row] = Row { generation: old.generation.wrapping_add(1), ..Row::default() };
         if old.kind == Kind::Step {
-            let option = usize::from(old.option);
+            let option = usize::from(self.options[row]);
             self.counts[option] -= 1;
             self.priorities[row] = 0.0;
             self.sum_block(option, row);
@@ -268,23 +270,27 @@ impl Replay {
 
     fn prioritise(&mut self, row: usize, priority: f64) {
         self.priorities[row] = priority;
-        self.sum_block(usize::from(self.rows[row].option), row);
+        self.sum_block(usize::from(self.options[row]), row);
     }
 
     /// Sums the block of a row anew, for one option.
     pub(super) fn sum_block(&mut self, option: usize, row: usize) {
         let block = row / BLOCK;
-        let sum = self.block(block).filter(|&row| self.is_of(row, option)).map(|row| self.priorities[row]).sum();
+        let sum = self.steps_of(block, option).map(|(_, priority)| priority).sum();
         self.buckets[option].set(block, sum);
         self.top.set(option, self.buckets[option].total());
     }
 
-    pub(super) fn block(&self, block: usize) -> std::ops::Range<usize> {
+    fn block(&self, block: usize) -> std::ops::Range<usize> {
         block * BLOCK..((block + 1) * BLOCK).min(self.rows.len())
     }
 
-    pub(super) fn is_of(&self, row: usize, option: usize) -> bool {
-        self.rows[row].kind == Kind::Step && usize::from(self.rows[row].option) == option
+    /// Rows of a block that are steps of an option, with their priorities: those of steps are positive, all others 0.
+    pub(super) fn steps_of(&self, block: usize, option: usize) -> impl Iterator<Item = (usize, f64)> {
+        let range = self.block(block);
+        let rows = self.options[range.clone()].iter().zip(&self.priorities[range.clone()]).zip(range);
+        rows.filter(move |&((&of, &priority), _)| usize::from(of) == option && 0.0 < priority)
+            .map(|((_, &priority), row)| (row, priority))
     }
 
     /// Takes the errors of steps as they are now. Returns how many were dropped: their steps were written over meanwhile.
@@ -320,7 +326,7 @@ impl Replay {
             action: &self.actions[row * action..(row + 1) * action],
             reward: self.rewards[row],
             option_prev: small.option_prev,
-            option: small.option,
+            option: self.options[row],
             option_age: small.age,
             forced: forced(small.codes),
             end: end(small.codes),

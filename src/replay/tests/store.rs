@@ -73,7 +73,7 @@ fn a_million_transitions_of_64_floats_take_at_most_600_megabytes() {
     let replay = Replay::new(shape, rows, Priority::Uniform).unwrap();
     // As long fragments as rollouts ship by default, 32 steps cut in two, use 17 rows for 16 steps; those of 8 nine.
     assert!(replay.bytes() * 9 / 8 <= 600_000_000, "{} bytes for {rows} rows", replay.bytes());
-    let by_hand = rows * (4 * (64 + 8 + 8 + 1) + 16 + 8) + 8 * 8 * 2 * (rows / 16);
+    let by_hand = rows * (4 * (64 + 8 + 8 + 1) + 16 + 1 + 8) + 8 * 8 * 2 * (rows / 16);
     assert_eq!(replay.bytes(), by_hand);
 }
 
