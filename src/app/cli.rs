@@ -44,7 +44,7 @@ pub struct Train {
     /// What to learn.
     #[arg(long)]
     pub task: Option<String>,
-    /// How to learn: `hs_ppo` (options) or `ppo` (flat).
+    /// How to learn: `hs_ppo` (options) or `ppo` (flat); `osac` or `sac` with replay.
     #[arg(long)]
     pub algo: Option<String>,
     /// Number of options, K.

@@ -192,7 +192,7 @@ impl HsPpo {
         let rare: Vec<usize> = (0..options).filter(scarce).collect();
         let anchor = Anchor {
             options: rare.iter().map(|&option| option as i64).collect(),
-            log_std: self.network.log_std().detach(),
+            log_std: self.network.split(&self.network.actor(&input)).log_std.squeeze_dim(0).detach(),
         };
         let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
         let rates = self.rates(&rare);

@@ -92,7 +92,7 @@ fn proposals_have_the_recorded_density() {
     let outputs = policy.outputs(&observations[..OBS]).unwrap();
     let (mut sum, mut squares) = (0.0, 0.0);
     for decision in &decisions {
-        let z = (f64::from(decision.proposal[1]) - f64::from(outputs.mean(0, 0)[1])) / outputs.log_std(0)[1].exp();
+        let z = (f64::from(decision.proposal[1]) - f64::from(outputs.mean(0, 0)[1])) / outputs.log_std(0, 0)[1].exp();
         sum += z;
         squares += z * z;
     }
@@ -100,7 +100,7 @@ fn proposals_have_the_recorded_density() {
     assert!((sum / count).abs() < 4.0 / count.sqrt());
     assert!((squares / count - 1.0).abs() < 4.0 * (2.0 / count).sqrt());
     let entropy: f64 =
-        outputs.log_std(0).iter().map(|log_std| log_std + 0.5 * (std::f64::consts::TAU.ln() + 1.0)).sum();
+        outputs.log_std(0, 0).iter().map(|log_std| log_std + 0.5 * (std::f64::consts::TAU.ln() + 1.0)).sum();
     let mean: f64 = decisions.iter().map(|decision| f64::from(decision.log_prob_action)).sum::<f64>() / count;
     assert!((mean + entropy).abs() < 4.0 / count.sqrt(), "mean log density {mean}, entropy {entropy}");
 }
@@ -279,7 +279,7 @@ fn the_forward_pass_reads_the_layouts_segments() {
         let total = logits.iter().map(|logit| logit.exp()).sum::<f32>().ln();
         near(outputs.log_over_options(0)[option], f64::from(logits[option] - total));
         let log_std = segment(&format!("option.{option}.log_std"));
-        for (found, want) in outputs.log_std(option).iter().zip(log_std) {
+        for (found, want) in outputs.log_std(0, option).iter().zip(log_std) {
             near(*found, f64::from(*want));
         }
     }

@@ -1,7 +1,6 @@
 use crate::config::Seed;
 use crate::replay::SumTree;
 use proptest::prelude::*;
-use rand::RngExt as _;
 
 fn tree(leaves: &[f64]) -> SumTree {
     let mut tree = SumTree::new(leaves.len());
