@@ -74,6 +74,9 @@ pub struct Train {
     /// Go on with a run: its configuration, its newest checkpoint; `--minutes` counts anew. With `--serial` exactly.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["run", "config", "task", "algo", "options", "seed"])]
     pub resume: Option<PathBuf>,
+    /// With --resume: go on without what off-policy learning remembered.
+    #[arg(long, requires = "resume")]
+    pub without_replay: bool,
     /// The same state machines in one loop: no ROS, deterministic.
     #[arg(long)]
     pub serial: bool,

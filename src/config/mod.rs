@@ -236,6 +236,8 @@ pub struct Osac {
     pub actor_fragments: usize,
     /// Share of the responsibilities that is spread over all options.
     pub responsibility_floor: f64,
+    /// Temperatures at the start.
+    pub temperature_init: f64,
     /// Entropy that an option's action shall have, of each joint.
     pub target_entropy: f64,
     /// Entropy that the policy over options shall have at first, as a share of log K.
@@ -421,6 +423,7 @@ impl Default for Osac {
             executed_weight: 0.5,
             actor_fragments: 32,
             responsibility_floor: 0.1,
+            temperature_init: 0.1,
             target_entropy: -1.0,
             option_entropy_start: 0.5,
             option_entropy_end: 0.1,

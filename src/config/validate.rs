@@ -105,6 +105,7 @@ impl Osac {
         check("responsibility_floor", self.responsibility_floor, unit)?;
         check("option_entropy_start", self.option_entropy_start, unit)?;
         check("option_entropy_end", self.option_entropy_end, unit)?;
+        check("temperature_init", self.temperature_init, positive(100.0))?;
         check("termination_temperature", self.termination_temperature, positive(100.0))?;
         check("deliberation_cost", self.deliberation_cost, weight)?;
         check("termination_bias_init", self.termination_bias_init, (Bound::Included(-6.0), Bound::Included(6.0)))?;

@@ -15,6 +15,8 @@ pub enum Group {
     OverOptions,
     /// The critic, or critics.
     Critic,
+    /// Temperatures of entropies; the learner's alone.
+    Temperature,
 }
 
 /// One tensor inside the flat vector, row-major.
@@ -104,6 +106,13 @@ impl Layout {
             layout.push(format!("critic.{layer}.bias"), vec![2, 1, next], Group::Critic);
             width = next;
         }
+        layout
+    }
+
+    /// The layout of the temperatures: of the actions, of the policy over options.
+    pub fn temperatures() -> Self {
+        let mut layout = Self { segments: Vec::new() };
+        layout.push("temperature".into(), vec![2], Group::Temperature);
         layout
     }
 

@@ -229,6 +229,7 @@ impl HsPpo {
             Group::Trunk | Group::Critic => Some(lr),
             Group::Option(option) => (!rare.contains(&option)).then_some(lr),
             Group::Termination | Group::OverOptions => (!flat).then_some(lr * self.config.lr_option_scale),
+            Group::Temperature => None,
         })
     }
 

@@ -1,8 +1,8 @@
 //! The replay as the named vectors of a checkpoint, and back.
 
 use super::store::{BLOCK, Kind, Replay, Row, Shape};
+use crate::data::Vectors;
 use crate::error::{Error, Result};
-use crate::run::LearnerState;
 
 const FLOATS: [&str; 4] = ["observations", "proposals", "actions", "rewards"];
 const SMALL: [&str; 7] = ["kind", "at", "left", "option_prev", "codes", "age", "option"];
@@ -12,10 +12,10 @@ const PLACES: &str = "places";
 
 impl Replay {
     /// Everything that the draws to come hang on.
-    pub fn save(&self) -> LearnerState {
+    pub fn save(&self) -> Vectors {
         let Shape { obs, action, .. } = self.shape;
         let used = &self.rows[..self.high];
-        let mut saved = LearnerState::default();
+        let mut saved = Vectors::default();
         let vectors = [&self.observations, &self.proposals, &self.actions, &self.rewards];
         for ((name, vector), width) in FLOATS.into_iter().zip(vectors).zip([obs, action, action, 1]) {
             saved.floats.insert(name.into(), vector[..self.high * width].to_vec());
@@ -31,10 +31,10 @@ impl Replay {
     }
 
     /// Goes on from [`Self::save`]. Refuses what this replay could not have saved, and is then as it was.
-    pub fn restore(&mut self, saved: &LearnerState) -> Result<()> {
-        let floats = |name: &str| saved.floats.get(name).map(Vec::as_slice).ok_or_else(|| missing(name));
-        let doubles = |name: &str| saved.doubles.get(name).map(Vec::as_slice).ok_or_else(|| missing(name));
-        let &[cursor, high, highest] = doubles(PLACES)? else { return Err(missing(PLACES)) };
+    pub fn restore(&mut self, saved: &Vectors) -> Result<()> {
+        let floats = |name: &str| saved.floats(name);
+        let doubles = |name: &str| saved.doubles(name);
+        let &[cursor, high, highest] = doubles(PLACES)? else { return Err(broken("it does not say where it stands")) };
         let most = self.rows.len();
         if !(0.0 <= cursor && cursor <= high && high <= most as f64 && highest.is_finite()) {
             return Err(broken(&format!("it stands at row {cursor} of {high}; this replay has {most}")));
@@ -117,10 +117,6 @@ fn large(column: impl Fn(usize) -> f32) -> Row {
         age: column(5) as u32,
         generation: 0,
     }
-}
-
-fn missing(name: &str) -> Error {
-    broken(&format!("it has no `{name}`"))
 }
 
 fn broken(what: &str) -> Error {

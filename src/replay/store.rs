@@ -77,7 +77,7 @@ pub(super) struct Row {
     /// Rows until the fragment's edge.
     pub(super) left: u16,
     pub(super) option_prev: u8,
-    /// `Forced` + 16 `End`.
+    /// `Forced` + 8 (the running option ended) + 16 `End`.
     pub(super) codes: u8,
     pub(super) kind: Kind,
 }
@@ -99,6 +99,8 @@ pub struct Step<'a> {
     pub option_prev: u8,
     /// Option that acted.
     pub option: u8,
+    /// The running option ended on arrival.
+    pub option_terminated: bool,
     /// Steps that the running option had run on arrival.
     pub option_age: u32,
     /// Where the policy did not choose.
@@ -230,7 +232,7 @@ impl Replay {
             self.rows[row] = Row {
                 age: step.option_age,
                 option_prev: step.option_prev,
-                codes: step.forced as u8 + 16 * step.end as u8,
+                codes: step.forced as u8 + 8 * u8::from(step.option_terminated) + 16 * step.end as u8,
                 kind: Kind::Step,
                 ..place
             };
@@ -327,6 +329,7 @@ impl Replay {
             reward: self.rewards[row],
             option_prev: small.option_prev,
             option: self.options[row],
+            option_terminated: small.codes & 8 != 0,
             option_age: small.age,
             forced: forced(small.codes),
             end: end(small.codes),
@@ -335,7 +338,7 @@ impl Replay {
 }
 
 fn forced(codes: u8) -> Forced {
-    [Forced::Free, Forced::Init, Forced::MinSteps, Forced::MaxSteps, Forced::Preempted][usize::from(codes % 16).min(4)]
+    [Forced::Free, Forced::Init, Forced::MinSteps, Forced::MaxSteps, Forced::Preempted][usize::from(codes % 8).min(4)]
 }
 
 fn end(codes: u8) -> End {

@@ -17,6 +17,7 @@ fn a_step_is_stored_with_where_it_led() {
     assert_eq!(steps[2].next_observation, [13.0, -13.0]);
     assert_eq!((steps[0].option, steps[0].option_prev, steps[0].forced), (1, NO_OPTION, Forced::Init));
     assert_eq!((steps[1].option, steps[1].option_prev, steps[1].option_age), (2, 1, 1));
+    assert_eq!((steps[0].option_terminated, steps[1].option_terminated), (true, false));
     assert_eq!((steps[1].end, steps[2].end, steps[1].reward), (End::Truncated, End::None, 11.0));
     assert_eq!(steps[0].proposal, [0.01]);
     assert_eq!(steps[0].action, [0.01f32.tanh()]);
