@@ -50,19 +50,19 @@ impl Point {
 }
 
 /// Episodes of 20 steps, truncated; an episode that leaves the box of ±1.5 terminates.
-struct World {
+pub(in crate::learn) struct World {
     points: Vec<Point>,
-    rewards: Vec<f32>,
+    pub(in crate::learn) rewards: Vec<f32>,
     ticks: u64,
 }
 
 impl World {
-    fn new(envs: usize) -> Self {
+    pub(in crate::learn) fn new(envs: usize) -> Self {
         Self { points: (0..envs as u64).map(|env| Point::new(env, 0)).collect(), rewards: Vec::new(), ticks: 0 }
     }
 
     /// One row an environment.
-    fn collect(&mut self, policy: &Policy, steps: usize) -> Vec<Fragment> {
+    pub(in crate::learn) fn collect(&mut self, policy: &Policy, steps: usize) -> Vec<Fragment> {
         let envs = self.points.len();
         let mut rows: Vec<Fragment> = (0..envs)
             .map(|env| Fragment {
