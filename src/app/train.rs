@@ -93,8 +93,12 @@ fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     let rollouts = config.train.rollouts;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.sim.threads == 0 { (cores / rollouts).max(1) } else { config.sim.threads };
-    let without_replay = format!("learner.without_replay:={}", config.learner.without_replay);
-    let mut nodes = vec![node("learner", "learner", "/", file.clone(), move |_| vec![without_replay.clone()])];
+    let without_replay = config.learner.without_replay;
+    let learner = move |restarts: u64| match restarts {
+        0 => vec![format!("learner.without_replay:={without_replay}")],
+        _ => Vec::new(),
+    };
+    let mut nodes = vec![node("learner", "learner", "/", file.clone(), learner)];
     for index in 0..rollouts {
         let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
         let namespace = format!("/r{index}");

@@ -210,7 +210,7 @@ pub struct Osac {
     pub batch_size: usize,
     /// Gradient steps for each recorded step, in the mean.
     pub update_to_data: f64,
-    /// Steps that recording may be ahead of learning, or behind.
+    /// Steps that recording may be ahead of learning, or behind: at least one full batch of every stream.
     pub slack_steps: u64,
     /// Steps recorded at random before the first gradient.
     pub warmup_steps: u64,
@@ -410,7 +410,7 @@ impl Default for Osac {
             lr_option: 1e-4,
             batch_size: 256,
             update_to_data: 1.0,
-            slack_steps: 64,
+            slack_steps: 256,
             warmup_steps: 1000,
             capacity: 1_000_000,
             fragment_steps: 16,
@@ -426,7 +426,7 @@ impl Default for Osac {
             temperature_init: 0.1,
             target_entropy: -1.0,
             option_entropy_start: 0.5,
-            option_entropy_end: 0.1,
+            option_entropy_end: 0.5,
             anneal_steps: 50_000,
             termination_temperature: 0.05,
             deliberation_cost: 0.02,
