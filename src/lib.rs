@@ -13,6 +13,7 @@ pub mod node;
 pub mod option;
 #[cfg(feature = "torch")]
 pub mod policy;
+pub mod replay;
 pub mod report;
 pub mod robot;
 #[cfg(feature = "ros")]

@@ -1,7 +1,7 @@
 //! The serial mode: deterministic, and made of the same state machines as the nodes.
 
 use handoff::app::serial::Serial;
-use handoff::config::Config;
+use handoff::config::{Algo, Config, UpdateMode};
 use handoff::node::learner::Learner;
 use handoff::node::trainer::Trainer;
 use std::sync::Arc;
@@ -44,12 +44,85 @@ fn same_seed_same_bytes() {
 #[test]
 fn the_flat_policy_and_the_asynchronous_mode_train_too() {
     let mut flat = config(3);
-    flat.algo = handoff::config::Algo::Ppo;
+    flat.algo = Algo::Ppo;
     assert_eq!(train(&flat, 2).len(), flat.contract().unwrap().layout().len());
     let mut lagged = config(3);
-    lagged.learner.update_mode = handoff::config::UpdateMode::Async;
+    lagged.learner.update_mode = UpdateMode::Async;
     lagged.learner.batch_steps = 240;
     train(&lagged, 2);
+}
+
+fn off_policy(algo: Algo) -> Config {
+    let mut config = Config { seed: 5, hidden: vec![16, 16], ..Config::of(algo) };
+    config.sim.threads = 1;
+    config.options.count = 3;
+    config.learner.update_mode = UpdateMode::Sync;
+    config.learner.osac.batch_size = 32;
+    config.learner.osac.actor_fragments = 8;
+    config.learner.osac.warmup_steps = 64;
+    // Small enough to be written over.
+    config.learner.osac.capacity = 160;
+    config.learner.osac.update_to_data = 0.25;
+    config
+}
+
+/// Replay, limiter, target networks and temperatures included, from the warm-up on.
+#[test]
+fn an_off_policy_run_stopped_at_any_update_and_resumed_is_the_uninterrupted_one() {
+    for algo in [Algo::Osac, Algo::Sac] {
+        let config = off_policy(algo);
+        let whole = tempfile::tempdir().unwrap();
+        let expected = go_on(whole.path(), &config, 6);
+        for stop in [1, 3, 5] {
+            let folder = tempfile::tempdir().unwrap();
+            let before = go_on(folder.path(), &config, stop);
+            assert!(before != expected, "update {stop} is not the last that learns");
+            assert!(
+                go_on(folder.path(), &config, 6) == expected,
+                "{algo:?}: other bytes after a stop at update {stop}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_corrupt_replay_is_refused_and_the_rest_goes_on_without_it() {
+    let config = off_policy(Algo::Sac);
+    let folder = tempfile::tempdir().unwrap();
+    let saved = go_on(folder.path(), &config, 4);
+    let checkpoint = folder.path().join("run/checkpoints/0000000004");
+    let path = checkpoint.join("replay.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+
+    let mut config = config;
+    config.learner.run_dir = folder.path().join("run").display().to_string();
+    let refusal = Trainer::open(&config).err().unwrap().to_string();
+    assert!(refusal.contains("replay.safetensors") && refusal.contains("--without-replay"), "{refusal}");
+    config.learner.without_replay = true;
+    let (trainer, _) = Trainer::open(&config).unwrap();
+    let parameters: Vec<u32> = trainer.snapshot().parameters.iter().map(|value| value.to_bits()).collect();
+    assert!(parameters == saved, "the rest is what was saved");
+    assert_eq!((trainer.updates(), trainer.snapshot().random_warmup), (4, false));
+}
+
+#[test]
+fn a_checkpoint_of_another_algorithm_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    go_on(folder.path(), &off_policy(Algo::Sac), 1);
+    let mut other = Config { algo: Algo::Ppo, ..off_policy(Algo::Sac) };
+    other.learner.run_dir = folder.path().join("run").display().to_string();
+    let refusal = Trainer::open(&other).err().unwrap().to_string();
+    assert!(refusal.contains("on_policy") && refusal.contains("off_policy"), "{refusal}");
+}
+
+#[test]
+fn off_policy_trains_asynchronously_too() {
+    let mut config = off_policy(Algo::Osac);
+    config.learner.update_mode = UpdateMode::Async;
+    assert!(train(&config, 2) != train(&config, 5));
 }
 
 /// Opens the run of `folder`, makes updates until there are `updates`, saves; returns the bytes of the parameters.

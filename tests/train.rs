@@ -137,6 +137,29 @@ fn the_asynchronous_mode_trains() {
 }
 
 #[test]
+fn replay_is_learned_from_and_still_there_after_a_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let arguments = ["warmup_steps=200", "batch_size=32", "actor_fragments=8"].map(|key| format!("learner.osac.{key}"));
+    let mut arguments: Vec<&str> = arguments.iter().flat_map(|assignment| ["--set", assignment]).collect();
+    arguments.extend(["--algo", "osac", "--env-steps", "600"]);
+    finished(train(&run, &arguments).output().unwrap());
+    let before = metrics(&run).len();
+    finished(handoff(&["train", "--resume", run.to_str().unwrap(), "--env-steps", "1000"]).output().unwrap());
+    let rows = metrics(&run);
+    assert!(before < rows.len());
+    for row in &rows {
+        assert_eq!(row["replay/steps"], row["env_steps"].as_f64().unwrap(), "remembered from the first step on: {row}");
+        assert_eq!(row["stream/refused"].as_f64(), Some(0.0), "{row}");
+    }
+    // One gradient step a recorded step after the warm-up, give or take the slack of 256.
+    let last = rows.last().unwrap();
+    let (steps, per_insert) =
+        (last["env_steps"].as_f64().unwrap(), last["replay/samples_per_insert"].as_f64().unwrap());
+    assert!((steps * per_insert / 32.0 - (steps - 200.0)).abs() <= 256.0, "{last}");
+}
+
+#[test]
 fn what_is_killed_comes_back_and_training_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
@@ -174,6 +197,12 @@ fn what_does_not_fit_is_refused_in_a_sentence_with_status_2() {
         (vec!["train", "--options", "0"], vec!["options.count", "0", "1"]),
         (vec!["train", "--minutes", "-1"], vec!["train.minutes", "-1", "0"]),
         (vec!["train", "--set", "sim.timestep_secs=0.003"], vec!["sim.timestep_secs", "0.003", "0.05"]),
+        (
+            vec!["train", "--algo", "osac", "--set", "learner.osac.slack_steps=8"],
+            vec!["learner.osac.slack_steps", "8", "at least 32"],
+        ),
+        (vec!["train", "--algo", "sac", "--set", "learner.osac.target_entropy=1"], vec!["target_entropy", "1", "-1"]),
+        (vec!["train", "--set", "learner.osac.capacity=99"], vec!["learner.osac.capacity", "99", "256", "1000"]),
         (vec!["eval", &missing], vec!["missing"]),
         (vec!["eval", "src"], vec!["no run folder"]),
     ] {

@@ -47,7 +47,7 @@ pub struct Train {
     /// What to learn.
     #[arg(long)]
     pub task: Option<String>,
-    /// How to learn: `hs_ppo` (options) or `ppo` (flat).
+    /// How to learn: `hs_ppo` (options) or `ppo` (flat); `osac` or `sac` with replay.
     #[arg(long)]
     pub algo: Option<String>,
     /// Number of options, K.
@@ -77,6 +77,9 @@ pub struct Train {
     /// Go on with a run: its configuration, its newest checkpoint; `--minutes` counts anew. With `--serial` exactly.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["run", "config", "task", "algo", "options", "seed"])]
     pub resume: Option<PathBuf>,
+    /// With --resume: go on without what off-policy learning remembered.
+    #[arg(long, requires = "resume")]
+    pub without_replay: bool,
     /// The same state machines in one loop: no ROS, deterministic.
     #[arg(long)]
     pub serial: bool,

@@ -4,7 +4,7 @@ use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
 use super::{cli, commands, pin, serial};
-use crate::config::{self, Config};
+use crate::config::{self, Config, UpdateMode};
 use crate::error::{Error, Result};
 use crate::node::Shutdown;
 use crate::run::RunDir;
@@ -26,11 +26,17 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     let mut config = arguments.resolve()?;
     config.contract()?;
     config.learner.min_rollouts = config.train.rollouts;
+    if arguments.serial && config.algo.off_policy() {
+        // In one loop nothing runs beside learning: waiting for it costs nothing, and what waits can be saved.
+        config.learner.update_mode = UpdateMode::Sync;
+    }
     let domain = domain()?;
     let folder = match &arguments.resume {
         Some(run) => resume(run, &mut config)?,
         None => make_folder(arguments, &mut config)?,
     };
+    // For this start alone: the folder does not say it to the next one.
+    config.learner.without_replay = arguments.without_replay;
     if arguments.serial {
         say(&format!("{} · serial · {}", cli::describe(&config), folder.path().display()));
         serial::train(&config)?;
@@ -96,7 +102,12 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     let rollouts = config.train.rollouts;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.sim.threads == 0 { (cores / rollouts).max(1) } else { config.sim.threads };
-    let mut nodes = vec![node("learner", "learner", "/", file.clone(), |_| Vec::new())];
+    let without_replay = config.learner.without_replay;
+    let learner = move |restarts: u64| match restarts {
+        0 => vec![format!("learner.without_replay:={without_replay}")],
+        _ => Vec::new(),
+    };
+    let mut nodes = vec![node("learner", "learner", "/", file.clone(), learner)];
     for index in 0..rollouts {
         let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
         let namespace = format!("/r{index}");

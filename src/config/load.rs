@@ -1,12 +1,17 @@
 //! Parameter files and parameter maps in, a checked configuration out; and back.
 
-use super::Config;
+use super::{Algo, Config};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};
 
 /// Reads a ROS parameter file for the node `node`: `/**` first, then what is keyed by the node's name.
 /// Unknown keys, wrong types and values out of range are refused with their path.
 pub fn from_yaml(text: &str, node: &str) -> Result<Config> {
+    from_parameters(Value::Object(given(text, node)?))
+}
+
+/// What a file sets for a node.
+fn given(text: &str, node: &str) -> Result<Map<String, Value>> {
     let file: Value =
         serde_saphyr::from_str(text).map_err(|error| Error::invalid(format!("this is no YAML: {error}")))?;
     let Value::Object(sections) = file else {
@@ -25,11 +30,20 @@ pub fn from_yaml(text: &str, node: &str) -> Result<Config> {
             _ => return Err(Error::invalid(format!("`{pattern}` has no map `ros__parameters`"))),
         }
     }
-    from_parameters(Value::Object(parameters))
+    Ok(parameters)
 }
 
-/// Takes nested parameters (`{"learner": {"gamma": 0.9}}`) over the defaults.
+/// Takes nested parameters (`{"learner": {"gamma": 0.9}}`) over the defaults of their algorithm.
 pub fn from_parameters(parameters: Value) -> Result<Config> {
+    let algo = parameters.get("algo").and_then(|algo| serde_json::from_value::<Algo>(algo.clone()).ok());
+    let defaults = serde_json::to_value(Config::of(algo.unwrap_or(Config::default().algo)));
+    let parameters = match (defaults, parameters) {
+        (Ok(Value::Object(mut all)), Value::Object(given)) => {
+            merge(&mut all, &given);
+            Value::Object(all)
+        }
+        (_, given) => given,
+    };
     let config: Config = serde_path_to_error::deserialize(parameters).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.into_inner();
@@ -54,10 +68,11 @@ pub fn assign(parameters: &mut Map<String, Value>, assignment: &str) -> Result<(
     Ok(())
 }
 
-/// The parameters of a file's `/**` section, to be merged with others before [`from_parameters`].
+/// What a file's `/**` section sets, to be merged with others before [`from_parameters`].
 /// Sections of single nodes are refused: a whole training has one configuration.
 pub fn parameters_of(text: &str) -> Result<Map<String, Value>> {
-    let config = from_yaml(text, "train")?;
+    let parameters = given(text, "train")?;
+    from_parameters(Value::Object(parameters.clone()))?;
     if let Ok(Value::Object(sections)) = serde_saphyr::from_str(text)
         && let Some(key) = sections.keys().find(|key| *key != "/**")
     {
@@ -65,10 +80,7 @@ pub fn parameters_of(text: &str) -> Result<Map<String, Value>> {
             "`{key}` would not be read: a training takes all of its parameters from `/**`; move them there"
         )));
     }
-    match serde_json::to_value(config) {
-        Ok(Value::Object(parameters)) => Ok(parameters),
-        other => Err(Error::invalid(format!("a configuration is a map, not {other:?}"))),
-    }
+    Ok(parameters)
 }
 
 /// A ROS parameter file that gives back this configuration.
@@ -151,6 +163,18 @@ mod tests {
             assign(&mut parameters, &format!("{path}={value}")).unwrap();
             assert_eq!(from_parameters(Value::Object(parameters)).unwrap(), Config::default(), "{path}");
         }
+    }
+
+    #[test]
+    fn an_algorithm_brings_its_defaults_and_a_file_overrides_them() {
+        let read = |yaml: &str| from_yaml(&format!("/**: {{ros__parameters: {yaml}}}"), "train").unwrap();
+        assert_eq!(read("{algo: sac}"), Config::of(Algo::Sac));
+        assert_eq!((read("{algo: osac}").train.envs, read("{algo: osac, train: {envs: 7}}").train.envs), (4, 7));
+        // What a file leaves open is left to the algorithm that the command line names.
+        let mut parameters = parameters_of("/**: {ros__parameters: {seed: 3}}").unwrap();
+        assign(&mut parameters, "algo=osac").unwrap();
+        let config = from_parameters(Value::Object(parameters)).unwrap();
+        assert_eq!(config, Config { seed: 3, ..Config::of(Algo::Osac) });
     }
 
     #[test]

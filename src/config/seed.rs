@@ -24,6 +24,10 @@ pub enum Purpose {
     Simulator = 5,
     /// Evaluation.
     Evaluation = 6,
+    /// Draws from replay.
+    Replay = 7,
+    /// Actions that a learner imagines.
+    Imagination = 8,
 }
 
 impl Seed {

@@ -1,7 +1,8 @@
 //! Ranges, and what must fit together. Each refusal names the key, the value and what would be right.
 
-use super::{Config, HsPpo};
+use super::{Config, HsPpo, Osac, Prioritisation};
 use crate::error::{Error, Result, range};
+use crate::replay::Limiter;
 use std::ops::Bound;
 
 impl Config {
@@ -59,7 +60,83 @@ impl Config {
         range("train.envs", train.envs, train.rollouts..=65_536)?;
         range("train.minutes", train.minutes, 0.0..=1e6)?;
         range("train.eval_episodes", train.eval_episodes, 1..=1_000_000)?;
-        learner.hs_ppo.validate()
+        learner.hs_ppo.validate()?;
+        learner.osac.validate()?;
+        if self.algo.off_policy() {
+            // The limiter says what it needs of the slack.
+            self.limiter()?;
+        }
+        Ok(())
+    }
+
+    /// What keeps off-policy learning and recording in step; refused where both could wait for each other.
+    pub fn limiter(&self) -> Result<Limiter> {
+        let osac = &self.learner.osac;
+        let arriving = (self.rollout.fragment_steps * self.train.envs) as u64;
+        let samples_per_insert = osac.update_to_data * osac.batch_size as f64;
+        Limiter::new(samples_per_insert, osac.warmup_steps, osac.slack_steps, arriving, osac.batch_size as u64)
+            .map_err(|error| Error::invalid(format!("learner.osac.slack_steps: {error}")))
+    }
+}
+
+impl Osac {
+    fn validate(&self) -> Result<()> {
+        let check = |key: &str, value: f64, allowed: (Bound<f64>, Bound<f64>)| {
+            range(&format!("learner.osac.{key}"), value, allowed)
+        };
+        let unit = (Bound::Included(0.0), Bound::Included(1.0));
+        let weight = (Bound::Included(0.0), Bound::Included(100.0));
+        check("gamma", self.gamma, (Bound::Included(0.0), Bound::Excluded(1.0)))?;
+        check("lr", self.lr, positive(1.0))?;
+        check("lr_option", self.lr_option, positive(1.0))?;
+        range("learner.osac.batch_size", self.batch_size, 1..=1_000_000)?;
+        check("update_to_data", self.update_to_data, (Bound::Included(1e-3), Bound::Included(1e3)))?;
+        range("learner.osac.slack_steps", self.slack_steps, 1..=1_000_000_000)?;
+        range("learner.osac.warmup_steps", self.warmup_steps, 1..=1_000_000_000)?;
+        range("learner.osac.capacity", self.capacity, 2..=1_000_000_000)?;
+        range("learner.osac.fragment_steps", self.fragment_steps, 1..=1024)?;
+        check("priority_exponent", self.priority_exponent, unit)?;
+        check("importance_exponent", self.importance_exponent, unit)?;
+        check("option_share", self.option_share, (Bound::Included(0.0), Bound::Excluded(1.0)))?;
+        check("tau", self.tau, positive(1.0))?;
+        check("huber_delta", self.huber_delta, weight)?;
+        check("executed_weight", self.executed_weight, unit)?;
+        range("learner.osac.actor_fragments", self.actor_fragments, 1..=self.batch_size)?;
+        check("responsibility_floor", self.responsibility_floor, unit)?;
+        check("option_entropy_start", self.option_entropy_start, unit)?;
+        check("option_entropy_end", self.option_entropy_end, unit)?;
+        check("temperature_init", self.temperature_init, positive(100.0))?;
+        check("termination_temperature", self.termination_temperature, positive(100.0))?;
+        check("deliberation_cost", self.deliberation_cost, weight)?;
+        check("termination_bias_init", self.termination_bias_init, (Bound::Included(-6.0), Bound::Included(6.0)))?;
+        check("observation_clip", self.observation_clip, positive(1e6))?;
+        if !(-20.0..0.0).contains(&self.target_entropy) {
+            return Err(Error::invalid(format!(
+                "learner.osac.target_entropy = {} for each joint: a negative number, usually -1, is right: actions in \
+                 [-1, 1] have at most ln 2 each",
+                self.target_entropy
+            )));
+        }
+        let held = (self.capacity as u64).saturating_mul(9) / 10;
+        if held < self.warmup_steps.max(self.batch_size as u64) {
+            return Err(Error::invalid(format!(
+                "learner.osac.capacity = {} holds too little for batch_size = {} and warmup_steps = {}: a tenth more than \
+                 the larger is right at least",
+                self.capacity, self.batch_size, self.warmup_steps
+            )));
+        }
+        if self.capacity <= self.fragment_steps {
+            return Err(Error::invalid(format!(
+                "learner.osac.capacity = {} holds no fragment of fragment_steps = {} steps",
+                self.capacity, self.fragment_steps
+            )));
+        }
+        if self.prioritisation == Prioritisation::Lap && self.huber_delta == 0.0 {
+            return Err(Error::invalid(
+                "learner.osac.prioritisation = lap goes with a Huber loss: give huber_delta = 1, or take uniform",
+            ));
+        }
+        Ok(())
     }
 }
 

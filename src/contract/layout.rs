@@ -13,8 +13,10 @@ pub enum Group {
     Termination,
     /// Logits of the policy over options.
     OverOptions,
-    /// The critic.
+    /// The critic, or critics.
     Critic,
+    /// Temperatures of entropies; the learner's alone.
+    Temperature,
 }
 
 /// One tensor inside the flat vector, row-major.
@@ -61,8 +63,11 @@ impl Layout {
     /// all biases, so that they are one matrix: `option.<k>.mean` (A rows) for each option, `termination` (K),
     /// `over_options` (K); `option.<k>.log_std` (A) for each option; `critic.<i>.{weight,bias}` (tanh trunk of its own)
     /// and `critic.value.{weight,bias}` `[K, H]`/`[K]`.
+    ///
+    /// Off-policy: `actor.<i>` (ReLU trunk) and the heads as above, followed by `option.<k>.log_std` (A rows) for each
+    /// option, which are heads here; no critic.
     pub fn new(contract: &Contract) -> Self {
-        let Architecture::OnPolicy = contract.network.architecture;
+        let on_policy = contract.network.architecture == Architecture::OnPolicy;
         let (obs, action, options) = (contract.obs_size(), contract.action_size(), contract.options.count);
         let hidden = &contract.network.hidden;
         let features = hidden.last().copied().unwrap_or(obs);
@@ -72,17 +77,42 @@ impl Layout {
             (0..options).map(|k| (format!("option.{k}.mean"), action, Group::Option(k))).collect();
         heads.push(("termination".into(), options, Group::Termination));
         heads.push(("over_options".into(), options, Group::OverOptions));
+        if !on_policy {
+            heads.extend((0..options).map(|k| (format!("option.{k}.log_std"), action, Group::Option(k))));
+        }
         for (name, outputs, group) in &heads {
             layout.push(format!("{name}.weight"), vec![*outputs, features], *group);
         }
         for (name, outputs, group) in &heads {
             layout.push(format!("{name}.bias"), vec![*outputs], *group);
         }
-        for option in 0..options {
-            layout.push(format!("option.{option}.log_std"), vec![action], Group::Option(option));
+        if on_policy {
+            for option in 0..options {
+                layout.push(format!("option.{option}.log_std"), vec![action], Group::Option(option));
+            }
+            layout.trunk("critic", obs, hidden, Group::Critic);
+            layout.linear("critic.value", features, options, Group::Critic);
         }
-        layout.trunk("critic", obs, hidden, Group::Critic);
-        layout.linear("critic.value", features, options, Group::Critic);
+        layout
+    }
+
+    /// The layout of twin critics of `inputs` floats (an observation and an action) to one value an option, both in one:
+    /// `critic.<i>.weight` `[2, out, in]` and `critic.<i>.bias` `[2, 1, out]`, the last of them the values.
+    pub fn twin_critics(inputs: usize, hidden: &[usize], options: usize) -> Self {
+        let mut layout = Self { segments: Vec::new() };
+        let mut width = inputs;
+        for (layer, &next) in hidden.iter().chain([&options]).enumerate() {
+            layout.push(format!("critic.{layer}.weight"), vec![2, next, width], Group::Critic);
+            layout.push(format!("critic.{layer}.bias"), vec![2, 1, next], Group::Critic);
+            width = next;
+        }
+        layout
+    }
+
+    /// The layout of the temperatures: of the actions, of the policy over options.
+    pub fn temperatures() -> Self {
+        let mut layout = Self { segments: Vec::new() };
+        layout.push("temperature".into(), vec![2], Group::Temperature);
         layout
     }
 

@@ -65,7 +65,7 @@ pub struct Options {
 pub struct Network {
     /// Which heads there are.
     pub architecture: Architecture,
-    /// Widths of the hidden layers, actor and critic alike.
+    /// Widths of the hidden layers, actor and critics alike.
     pub hidden: Vec<usize>,
 }
 
@@ -75,6 +75,8 @@ pub struct Network {
 pub enum Architecture {
     /// tanh trunks; log_std is a parameter per option; the critic is Q(s, .) over options.
     OnPolicy,
+    /// ReLU trunk; log_std is a head of each option. The critics stay with the learner.
+    OffPolicy,
 }
 
 /// What the simulation adds to physics. Told to the reader, never compared.

@@ -31,6 +31,7 @@ mod status;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use admission::{Accept, Admission, AdmissionTotals, Table, Verdict};
 pub use arm::{ArmCommands, ArmStates, HAND_DOF, Operation, STATE_DOF};
@@ -43,3 +44,4 @@ pub use phase::{Coordinator, Out, PhaseEvent};
 pub use pieces::MAX_BATCH_BYTES;
 pub use status::{Ack, LearnerStatus, Refused, RolloutStatus};
 pub use stream::{Hold, Origin, Outbox, OutboxCounters};
+pub use vectors::Vectors;

@@ -82,10 +82,11 @@ impl HsPpo {
     pub fn new(contract: Arc<Contract>, config: &config::HsPpo, seed: Seed) -> Result<Self> {
         let parameters = init::parameters(&contract, config, seed);
         let network = Network::new(&contract, &parameters, true)?;
+        let critic = network.share_critic().ok_or_else(|| Error::invalid("PPO needs an on-policy architecture"))?;
         Ok(Self {
             config: config.clone(),
             seed,
-            beside: Beside::new(network.share_critic(), config.value_loss_coef)?,
+            beside: Beside::new(critic, config.value_loss_coef)?,
             network,
             parameters,
             adam: Adam::new(contract.layout()),
@@ -198,7 +199,7 @@ impl HsPpo {
         let rare: Vec<usize> = (0..options).filter(scarce).collect();
         let anchor = Anchor {
             options: rare.iter().map(|&option| option as i64).collect(),
-            log_std: self.network.log_std().detach(),
+            log_std: self.network.split(&self.network.actor(&input)).log_std.squeeze_dim(0).detach(),
         };
         let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
         let rates = self.rates(&rare);
@@ -245,6 +246,7 @@ impl HsPpo {
             Group::Trunk | Group::Critic => Some(lr),
             Group::Option(option) => (!rare.contains(&option)).then_some(lr),
             Group::Termination | Group::OverOptions => (!flat).then_some(lr * self.config.lr_option_scale),
+            Group::Temperature => None,
         })
     }
 

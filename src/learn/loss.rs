@@ -65,7 +65,7 @@ pub(super) fn losses<E>(
     value: impl FnOnce() -> Result<Tensor, E>,
 ) -> Result<Losses, E> {
     let heads = network.split(&network.actor(&batch.input));
-    let all_log_std = network.log_std();
+    let all_log_std = heads.log_std.squeeze_dim(0);
     let log_std = all_log_std.index_select(0, &batch.option);
     let mean = of_option(&heads.mean, &batch.option);
     let log_ratio_action = log_density(&mean, &log_std, &batch.proposal) - batch.column(Column::LogProbAction);

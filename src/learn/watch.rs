@@ -178,5 +178,5 @@ fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
     all.push(name("beta_p90"), quantile(&mut betas, 0.9));
     all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.option_age))));
     all.push(name("advantage_mean"), mean(advantages));
-    all.push(name("entropy"), prepared.outputs.log_std(option).iter().map(|log_std| log_std + half_log_tau_e).sum());
+    all.push(name("entropy"), prepared.outputs.log_std(0, option).iter().map(|log_std| log_std + half_log_tau_e).sum());
 }

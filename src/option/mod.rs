@@ -1,10 +1,12 @@
 //! The option process in plain numbers: option transition, termination, d_min and d_max, half-step returns.
 
+mod filter;
 mod half_step;
 mod process;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use filter::Filter;
 pub use half_step::{Estimate, HalfStep, Traces, half_step};
 pub use process::{
     Arrival, TERMINATION_LOGIT_MAX, arrival_value, beta_effective, log_sigmoid, log_softmax, log_sum_exp, transition,

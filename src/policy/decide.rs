@@ -59,6 +59,8 @@ pub struct Policy {
     contract: Arc<Contract>,
     normaliser: Normaliser,
     version: u64,
+    /// Actions are drawn at random (off-policy warm-up).
+    random: bool,
     network: Network,
 }
 
@@ -75,6 +77,7 @@ impl Policy {
             contract: Arc::clone(&snapshot.contract),
             normaliser: snapshot.normaliser.clone(),
             version: snapshot.version,
+            random: snapshot.random_warmup,
             network: Network::new(&snapshot.contract, &snapshot.parameters, false)?,
         };
         let zero = vec![0.0; snapshot.contract.obs_size()];
@@ -158,7 +161,7 @@ impl Policy {
     }
 
     /// b ~ Bernoulli(beta), then o ~ P where b: together they have the law of p^. Every decision draws the same way,
-    /// forced or not: one uniform number for b, one for o, A normal ones.
+    /// forced or not: one uniform number for b, one for o, A normal ones (uniform ones in a random warm-up).
     fn choose(
         &self,
         outputs: &Outputs,
@@ -183,22 +186,25 @@ impl Policy {
             Some(option) if arrival.beta() <= stop => (option, false),
             _ => (sample(&log_over, pick), true),
         };
+        let random = self.random && sampling == Sampling::Stochastic;
         let proposal: Vec<f32> = outputs
             .mean(env, option)
             .iter()
-            .zip(outputs.log_std(option))
+            .zip(outputs.log_std(env, option))
             .map(|(&mean, log_std)| match sampling {
                 Sampling::MeanAction => mean,
+                Sampling::Stochastic if random => anywhere(draw),
                 Sampling::Stochastic => {
                     let normal: f64 = draw.sample(StandardNormal);
                     (f64::from(mean) + log_std.exp() * normal) as f32
                 }
             })
             .collect();
+        let density = |option: usize| {
+            if random { log_density_anywhere(&proposal) } else { outputs.log_prob_action(env, option, &proposal) }
+        };
 
-        let mixture: Vec<f64> = (0..options)
-            .map(|o| arrival.log_transition(o, &log_over) + outputs.log_prob_action(env, o, &proposal))
-            .collect();
+        let mixture: Vec<f64> = (0..options).map(|o| arrival.log_transition(o, &log_over) + density(o)).collect();
         let log_prob_termination = match arrival.forced {
             Forced::Free if terminated => arrival.log_stop,
             Forced::Free => arrival.log_continue,
@@ -216,7 +222,7 @@ impl Policy {
             forced: arrival.forced,
             option_age: if running.option.is_some() { running.age } else { 0 },
             action: proposal.iter().map(|proposal| proposal.tanh()).collect(),
-            log_prob_action: outputs.log_prob_action(env, option, &proposal) as f32,
+            log_prob_action: density(option) as f32,
             log_prob_option: arrival.log_transition(option, &log_over) as f32,
             log_prob_termination: log_prob_termination as f32,
             log_prob_mixture: log_sum_exp(&mixture) as f32,
@@ -226,6 +232,19 @@ impl Policy {
             proposal,
         })
     }
+}
+
+/// A proposal whose action is uniform over the floats within (-1, 1).
+fn anywhere(draw: &mut ChaCha8Rng) -> f32 {
+    const EDGE: f64 = 1.0 - 1e-6;
+    let action: f64 = draw.random_range(-EDGE..EDGE);
+    action.atanh() as f32
+}
+
+/// log density of such a proposal: each float's is (1 - tanh²) / 2.
+fn log_density_anywhere(proposal: &[f32]) -> f64 {
+    let log_cosh = |u: f64| u.abs() + (-2.0 * u.abs()).exp().ln_1p() - std::f64::consts::LN_2;
+    proposal.iter().map(|&u| -2.0 * log_cosh(f64::from(u)) - std::f64::consts::LN_2).sum()
 }
 
 /// Inverts the cumulative distribution at `pick` in [0, 1).

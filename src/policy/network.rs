@@ -1,7 +1,7 @@
 //! The networks on one flat parameter vector. Every weight is a leaf that views the vector: nothing is copied, and a
 //! gradient of a leaf lies at the leaf's place.
 
-use crate::contract::{Contract, Layout};
+use crate::contract::{Architecture, Contract, Layout};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use tch::{Device, Kind, Tensor};
@@ -39,11 +39,12 @@ pub struct Critic {
 impl Critic {
     /// Q(s, .), `[N, K]`.
     pub fn values(&self, input: &Tensor) -> Tensor {
-        self.value.forward(&trunk(&self.trunk, input))
+        let first = input.shallow_clone();
+        self.value.forward(&self.trunk.iter().fold(first, |features, layer| layer.forward(&features).tanh_()))
     }
 }
 
-/// Actor and critic of a contract.
+/// Actor of a contract, and the critic that its architecture has.
 pub struct Network {
     /// K.
     options: i64,
@@ -55,8 +56,9 @@ pub struct Network {
     leaves: Vec<Leaf>,
     actor: Vec<Linear>,
     heads: Linear,
-    log_std: Tensor,
-    critic: Critic,
+    /// On-policy.
+    log_std: Option<Tensor>,
+    critic: Option<Critic>,
 }
 
 /// The actor's outputs for N states.
@@ -67,6 +69,9 @@ pub struct Heads {
     pub termination: Tensor,
     /// Logits of the policy over options, `[N, K]`.
     pub over_options: Tensor,
+    /// log standard deviations before tanh, `[N, K, A]`, or `[1, K, A]` where they are the same in all states; clamped to
+    /// [`LOG_STD_RANGE`].
+    pub log_std: Tensor,
 }
 
 /// Takes leaves out of the flat vector by the names of the first and the last segment of a contiguous run.
@@ -123,11 +128,17 @@ impl Network {
         let mut build = Builder { layout: &layout, flat: &flat, leaves: Vec::new(), trainable };
         let last_log_std = format!("option.{}.log_std", options - 1);
         let actor = build.trunk("actor", obs, hidden)?;
-        let heads = build.linear("option.0.mean", "over_options", features, options * (action + 2))?;
-        let log_std = build.leaf("option.0.log_std", &last_log_std, &[options, action])?;
-        let critic = Critic {
-            trunk: build.trunk("critic", obs, hidden)?,
-            value: build.linear("critic.value", "critic.value", features, options)?,
+        let (heads, log_std, critic) = match contract.network.architecture {
+            Architecture::OnPolicy => {
+                let heads = build.linear("option.0.mean", "over_options", features, options * (action + 2))?;
+                let log_std = build.leaf("option.0.log_std", &last_log_std, &[options, action])?;
+                let trunk = build.trunk("critic", obs, hidden)?;
+                let value = build.linear("critic.value", "critic.value", features, options)?;
+                (heads, Some(log_std), Some(Critic { trunk, value }))
+            }
+            Architecture::OffPolicy => {
+                (build.linear("option.0.mean", &last_log_std, features, options * (2 * action + 2))?, None, None)
+            }
         };
         let leaves = build.leaves;
         Ok(Self { options, action, obs, flat, leaves, actor, heads, log_std, critic })
@@ -148,9 +159,25 @@ impl Network {
         Tensor::from_slice(observations).view([-1, self.obs])
     }
 
-    /// All heads of the actor in one matrix, `[N, K A + 2 K]`: means by option, termination, over options.
+    /// What the actor's trunk makes of `[N, D]`, `[N, H]`.
+    pub fn features(&self, input: &Tensor) -> Tensor {
+        let tanh = self.log_std.is_some();
+        let first = input.shallow_clone();
+        self.actor.iter().fold(first, |features, layer| {
+            let mut features = layer.forward(&features);
+            if tanh { features.tanh_() } else { features.relu_() }
+        })
+    }
+
+    /// All heads of the actor in one matrix, `[N, K A + 2 K]`: means by option, termination, over options; off-policy
+    /// log_std by option after them.
+    pub fn heads(&self, features: &Tensor) -> Tensor {
+        self.heads.forward(features)
+    }
+
+    /// [`Self::heads`] of `[N, D]`.
     pub fn actor(&self, input: &Tensor) -> Tensor {
-        self.heads.forward(&trunk(&self.actor, input))
+        self.heads(&self.features(input))
     }
 
     /// The actor's heads apart.
@@ -160,22 +187,39 @@ impl Network {
             mean: heads.narrow(1, 0, k * a).view([-1, k, a]),
             termination: heads.narrow(1, k * a, k),
             over_options: heads.narrow(1, k * a + k, k),
+            log_std: match &self.log_std {
+                Some(parameter) => parameter.unsqueeze(0),
+                None => heads.narrow(1, k * a + 2 * k, k * a).view([-1, k, a]),
+            }
+            .clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1),
         }
     }
 
-    /// log standard deviations before tanh, `[K, A]`, clamped to [`LOG_STD_RANGE`].
-    pub fn log_std(&self) -> Tensor {
-        self.log_std.clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1)
-    }
-
-    /// Q(s, .), `[N, K]`.
+    /// Q(s, .), `[N, K]`; `[N, 0]` where the critics stay with the learner.
     pub fn critic(&self, input: &Tensor) -> Tensor {
-        self.critic.values(input)
+        match &self.critic {
+            Some(critic) => critic.values(input),
+            None => Tensor::empty([input.size()[0], 0], (Kind::Float, Device::Cpu)),
+        }
     }
 
-    /// The critic, on the same leaves.
-    pub fn share_critic(&self) -> Critic {
-        Critic { trunk: self.critic.trunk.iter().map(Linear::share).collect(), value: self.critic.value.share() }
+    /// The critic, on the same leaves; none where the critics stay with the learner.
+    pub fn share_critic(&self) -> Option<Critic> {
+        let share = |critic: &Critic| Critic {
+            trunk: critic.trunk.iter().map(Linear::share).collect(),
+            value: critic.value.share(),
+        };
+        self.critic.as_ref().map(share)
+    }
+
+    /// The parameters, flat.
+    pub fn parameters(&self) -> Vec<f32> {
+        floats(&self.flat)
+    }
+
+    /// Moves the parameters towards another network's by the share `tau` of the way (Polyak averaging).
+    pub fn follow(&mut self, other: &Self, tau: f64) {
+        tch::no_grad(|| drop(self.flat.lerp_(&other.flat, tau)));
     }
 
     /// Replaces the parameters.
@@ -196,11 +240,6 @@ impl Network {
             }
         }
     }
-}
-
-fn trunk(layers: &[Linear], input: &Tensor) -> Tensor {
-    let first = input.shallow_clone();
-    layers.iter().fold(first, |features, layer| layer.forward(&features).tanh_())
 }
 
 /// Copies a float tensor out, row-major.

@@ -8,26 +8,31 @@ use tch::Tensor;
 pub struct Outputs {
     options: usize,
     action: usize,
-    /// `[N, K A + 2 K]`, as [`Network::actor`] has them.
+    /// Floats of a row of `heads`.
+    width: usize,
+    /// `[N, width]`, as [`Network::actor`] has them.
     heads: Vec<f32>,
-    /// `[K, A]`.
+    /// `[N, K, A]`, or `[1, K, A]` where they are the same in all states.
     log_std: Vec<f64>,
 }
 
 impl Outputs {
     /// Runs the actor on `[N, D]`, without gradients.
     pub fn new(network: &Network, input: &Tensor) -> Self {
-        tch::no_grad(|| Self {
-            options: network.options(),
-            action: network.action_size(),
-            heads: floats(&network.actor(input)),
-            log_std: floats(&network.log_std()).into_iter().map(f64::from).collect(),
+        tch::no_grad(|| {
+            let heads = network.actor(input);
+            Self {
+                options: network.options(),
+                action: network.action_size(),
+                width: heads.size()[1] as usize,
+                log_std: floats(&network.split(&heads).log_std).into_iter().map(f64::from).collect(),
+                heads: floats(&heads),
+            }
         })
     }
 
     fn row(&self, row: usize) -> &[f32] {
-        let width = self.options * (self.action + 2);
-        &self.heads[row * width..(row + 1) * width]
+        &self.heads[row * self.width..(row + 1) * self.width]
     }
 
     /// Whether every output of a state is finite.
@@ -43,12 +48,14 @@ impl Outputs {
     /// Means of all options, `[N, K, A]`.
     pub fn means(&self) -> Tensor {
         let (k, a) = (self.options as i64, self.action as i64);
-        Tensor::from_slice(&self.heads).view([-1, k * (a + 2)]).narrow(1, 0, k * a).contiguous().view([-1, k, a])
+        Tensor::from_slice(&self.heads).view([-1, self.width as i64]).narrow(1, 0, k * a).contiguous().view([-1, k, a])
     }
 
     /// log standard deviations of an option's action before tanh, A floats.
-    pub fn log_std(&self, option: usize) -> &[f64] {
-        &self.log_std[option * self.action..(option + 1) * self.action]
+    pub fn log_std(&self, row: usize, option: usize) -> &[f64] {
+        let all = self.options * self.action;
+        let state = if self.log_std.len() == all { 0 } else { row * all };
+        &self.log_std[state + option * self.action..][..self.action]
     }
 
     /// An option's termination logit.
@@ -59,7 +66,8 @@ impl Outputs {
     /// log P(. | s), K numbers.
     pub fn log_over_options(&self, row: usize) -> Vec<f64> {
         let first = self.options * (self.action + 1);
-        let mut logs: Vec<f64> = self.row(row)[first..].iter().map(|&logit| f64::from(logit)).collect();
+        let logits = &self.row(row)[first..first + self.options];
+        let mut logs: Vec<f64> = logits.iter().map(|&logit| f64::from(logit)).collect();
         log_softmax(&mut logs);
         logs
     }
@@ -70,7 +78,7 @@ impl Outputs {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         self.mean(row, option)
             .iter()
-            .zip(self.log_std(option))
+            .zip(self.log_std(row, option))
             .zip(proposal)
             .map(|((&mean, log_std), &proposal)| {
                 let z = (f64::from(proposal) - f64::from(mean)) * (-log_std).exp();

@@ -92,7 +92,7 @@ fn proposals_have_the_recorded_density() {
     let outputs = policy.outputs(&observations[..OBS]).unwrap();
     let (mut sum, mut squares) = (0.0, 0.0);
     for decision in &decisions {
-        let z = (f64::from(decision.proposal[1]) - f64::from(outputs.mean(0, 0)[1])) / outputs.log_std(0)[1].exp();
+        let z = (f64::from(decision.proposal[1]) - f64::from(outputs.mean(0, 0)[1])) / outputs.log_std(0, 0)[1].exp();
         sum += z;
         squares += z * z;
     }
@@ -100,7 +100,7 @@ fn proposals_have_the_recorded_density() {
     assert!((sum / count).abs() < 4.0 / count.sqrt());
     assert!((squares / count - 1.0).abs() < 4.0 * (2.0 / count).sqrt());
     let entropy: f64 =
-        outputs.log_std(0).iter().map(|log_std| log_std + 0.5 * (std::f64::consts::TAU.ln() + 1.0)).sum();
+        outputs.log_std(0, 0).iter().map(|log_std| log_std + 0.5 * (std::f64::consts::TAU.ln() + 1.0)).sum();
     let mean: f64 = decisions.iter().map(|decision| f64::from(decision.log_prob_action)).sum::<f64>() / count;
     assert!((mean + entropy).abs() < 4.0 / count.sqrt(), "mean log density {mean}, entropy {entropy}");
 }
@@ -279,7 +279,7 @@ fn the_forward_pass_reads_the_layouts_segments() {
         let total = logits.iter().map(|logit| logit.exp()).sum::<f32>().ln();
         near(outputs.log_over_options(0)[option], f64::from(logits[option] - total));
         let log_std = segment(&format!("option.{option}.log_std"));
-        for (found, want) in outputs.log_std(option).iter().zip(log_std) {
+        for (found, want) in outputs.log_std(0, option).iter().zip(log_std) {
             near(*found, f64::from(*want));
         }
     }
@@ -287,4 +287,67 @@ fn the_forward_pass_reads_the_layouts_segments() {
     for (found, want) in policy.values(&observation).unwrap().iter().zip(linear("critic.value", &critic)) {
         near(f64::from(*found), f64::from(want));
     }
+}
+
+/// Off-policy: ReLU, and a head for log_std.
+#[test]
+fn an_off_policy_snapshot_acts_with_its_own_heads() {
+    let network = Networks { architecture: Architecture::OffPolicy, hidden: vec![5, 4] };
+    let contract = Arc::new(Contract { network, ..(*contract(3, &[])).clone() });
+    let snapshot = snapshot(&contract, 2, 0.7);
+    let policy = Policy::new(&snapshot).unwrap();
+    let layout = contract.layout();
+    let linear = |name: &str, input: &[f32]| -> Vec<f32> {
+        let segment = |part: &str| {
+            let segment = layout.segments.iter().find(|segment| segment.name == format!("{name}.{part}")).unwrap();
+            &snapshot.parameters[segment.range()]
+        };
+        let dot = |row: &[f32]| row.iter().zip(input).map(|(w, x)| w * x).sum::<f32>();
+        segment("weight").chunks(input.len()).zip(segment("bias")).map(|(row, bias)| dot(row) + bias).collect()
+    };
+    let relu = |values: Vec<f32>| values.into_iter().map(|value| value.max(0.0)).collect::<Vec<_>>();
+    let observations = [[0.3, -0.6, 0.9], [-1.0, 0.2, 0.4]];
+    let outputs = policy.outputs(&observations.concat()).unwrap();
+    for (row, observation) in observations.iter().enumerate() {
+        let features = relu(linear("actor.1", &relu(linear("actor.0", observation))));
+        for option in 0..3 {
+            let near = |found: f64, want: f32| assert!((found - f64::from(want)).abs() < 1e-5, "{found} is not {want}");
+            for (found, want) in
+                outputs.mean(row, option).iter().zip(linear(&format!("option.{option}.mean"), &features))
+            {
+                near(f64::from(*found), want);
+            }
+            let log_std = linear(&format!("option.{option}.log_std"), &features);
+            for (found, want) in outputs.log_std(row, option).iter().zip(log_std) {
+                near(*found, want.clamp(-5.0, 2.0));
+            }
+            near(outputs.termination(row, option), linear("termination", &features)[option]);
+        }
+    }
+    assert!(policy.values(&observations[0]).unwrap().is_empty(), "the critics stay with the learner");
+}
+
+#[test]
+fn a_random_warm_up_acts_uniformly_and_says_so() {
+    let warm = Snapshot { random_warmup: true, ..snapshot(&contract(2, &[8]), 1, 0.5) };
+    let policy = Policy::new(&warm).unwrap();
+    let count = 20_000;
+    let observations = [0.3, -0.8, 0.5].repeat(count);
+    let start = vec![Running::default(); count];
+    let decisions = policy.decide(&observations, &start, &mut draws(count, 0), Sampling::Stochastic).unwrap();
+    let mut bins = [0.0; 10];
+    for decision in &decisions {
+        let action = f64::from(decision.action[0]);
+        bins[(5.0 * (action + 1.0)) as usize] += 1.0;
+        // Uniform on [-1, 1]²: 1/4 an action; du = da / (1 - a²).
+        let want: f64 = decision.action.iter().map(|&a| ((1.0 - f64::from(a).powi(2)) / 2.0).ln()).sum();
+        if decision.action.iter().all(|a| a.abs() < 0.99) {
+            assert!((f64::from(decision.log_prob_action) - want).abs() < 1e-3);
+        }
+        assert_eq!(decision.log_prob_mixture, decision.log_prob_action, "all options act alike");
+    }
+    let chi: f64 = bins.iter().map(|bin: &f64| (bin - 2000.0).powi(2) / 2000.0).sum();
+    assert!(chi < 27.9, "chi squared {chi}: 99.9 % are below with 9 degrees of freedom");
+    let mean = policy.decide(&observations[..OBS], &start[..1], &mut draws(1, 0), Sampling::MeanAction).unwrap();
+    assert_eq!(mean[0].proposal, policy.outputs(&observations[..OBS]).unwrap().mean(0, usize::from(mean[0].option)));
 }

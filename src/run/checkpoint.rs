@@ -2,10 +2,11 @@
 
 use super::disk;
 use super::manifest::{self, File, Manifest};
-use super::tensors::{self, LearnerState};
+use super::tensors;
 use super::{RunDir, dir};
 use crate::config::Config;
 use crate::contract::Snapshot;
+use crate::data::Vectors;
 use crate::error::{Error, Result};
 use serde_json::Value;
 use std::fs;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub(super) const POLICY: &str = "policy.safetensors";
 /// Name of the learner's file in a checkpoint's folder.
 pub(super) const LEARNER: &str = "learner.safetensors";
+/// Name of the replay's file in a checkpoint's folder.
+pub(super) const REPLAY: &str = "replay.safetensors";
 /// Prefix of a folder that is being written.
 const WRITING: &str = ".writing-";
 /// Prefix of a folder that is being replaced.
@@ -33,7 +36,9 @@ pub struct Checkpoint {
     /// Counters, admission table: the learner's own business.
     pub learner: Value,
     /// Moments of the optimiser and other vectors.
-    pub state: LearnerState,
+    pub state: Vectors,
+    /// What off-policy learning remembers; [`super::load_replay`] reads it, apart from the rest.
+    pub replay: Option<Vectors>,
 }
 
 impl Checkpoint {
@@ -45,6 +50,9 @@ impl Checkpoint {
         }
         let policy = tensors::encode_policy(&snapshot.contract, &snapshot.parameters, &snapshot.normaliser)?;
         let learner = tensors::encode_learner(&self.state)?;
+        let replay = self.replay.as_ref().map(tensors::encode_learner).transpose()?;
+        let mut files: Vec<(&'static str, Vec<u8>)> = vec![(POLICY, policy), (LEARNER, learner)];
+        files.extend(replay.map(|replay| (REPLAY, replay)));
         let config = serde_json::to_value(&self.config)
             .map_err(|error| Error::invalid(format!("the configuration cannot be written as JSON: {error}")))?;
         let manifest = Manifest {
@@ -59,11 +67,12 @@ impl Checkpoint {
             weights_hash: hex::encode(snapshot.hash()),
             contract_hash: hex::encode(snapshot.contract.hash()),
             contract: (*snapshot.contract).clone(),
-            files: [(POLICY.into(), File::of(&policy)), (LEARNER.into(), File::of(&learner))].into(),
+            files: files.iter().map(|(name, bytes)| ((*name).into(), File::of(bytes))).collect(),
             config,
             learner: self.learner.clone(),
         };
-        Ok(vec![(POLICY, policy), (LEARNER, learner), (manifest::NAME, manifest.encode()?)])
+        files.push((manifest::NAME, manifest.encode()?));
+        Ok(files)
     }
 }
 

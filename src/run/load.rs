@@ -1,15 +1,17 @@
 //! Reading a checkpoint back: refuses what is cut, edited, foreign or of another format, each with a sentence.
 
-use super::checkpoint::{Checkpoint, LEARNER, POLICY};
+use super::checkpoint::{Checkpoint, LEARNER, POLICY, REPLAY};
 use super::manifest::{File, Manifest};
 use super::{disk, tensors};
 use crate::contract::{Contract, Snapshot};
+use crate::data::Vectors;
 use crate::error::{Error, Result};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Loads a checkpoint from its folder (see [`super::RunDir::resolve`]). With `ours`, its contract must agree.
+/// Loads a checkpoint from its folder (see [`super::RunDir::resolve`]), all but the replay. With `ours`, its contract must
+/// agree.
 pub fn load(folder: &Path, ours: Option<&Contract>) -> Result<Checkpoint> {
     let manifest = Manifest::read(folder)?;
     let snapshot = snapshot(folder, &manifest, ours)?;
@@ -21,7 +23,14 @@ pub fn load(folder: &Path, ours: Option<&Contract>) -> Result<Checkpoint> {
             manifest.program
         ))
     })?;
-    Ok(Checkpoint { snapshot, config, score: manifest.score, learner: manifest.learner, state })
+    Ok(Checkpoint { snapshot, config, score: manifest.score, learner: manifest.learner, state, replay: None })
+}
+
+/// Loads what off-policy learning remembered; none where the checkpoint has no such part.
+pub fn load_replay(folder: &Path) -> Result<Option<Vectors>> {
+    let manifest = Manifest::read(folder)?;
+    let there = manifest.files.contains_key(REPLAY);
+    there.then(|| read(folder, &manifest, REPLAY, tensors::decode_learner)).transpose()
 }
 
 /// Loads the policy alone, as deployment needs it. With `ours`, its contract must agree.

@@ -4,7 +4,7 @@
 //! runs/<task>__<algo>__<seed>__<unix seconds>/
 //!   config.yaml            the full configuration, resolved
 //!   life                   starts of the learner, +1 before anything is sent
-//!   checkpoints/<updates>/ policy.safetensors, learner.safetensors, manifest.json
+//!   checkpoints/<updates>/ policy.safetensors, learner.safetensors, manifest.json; replay.safetensors off-policy
 //!   metrics.jsonl, events.out.tfevents.*   written by `report`
 //!   logs/                  one file a node
 //! ```
@@ -20,6 +20,5 @@ mod tests;
 
 pub use checkpoint::{Checkpoint, save};
 pub use dir::{RunDir, Which};
-pub use load::{load, load_snapshot};
+pub use load::{load, load_replay, load_snapshot};
 pub use manifest::{File, Manifest};
-pub use tensors::LearnerState;

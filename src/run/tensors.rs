@@ -1,19 +1,11 @@
 //! Tensors to safetensors and back. The reader allocates no more than the file holds.
 
 use crate::contract::{Contract, Normaliser};
+use crate::data::Vectors;
 use crate::error::{Error, Result};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use std::collections::BTreeMap;
-
-/// What the learner needs to go on exactly, besides the policy: moments of the optimiser, statistics, replay.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LearnerState {
-    /// Single-precision vectors by name.
-    pub floats: BTreeMap<String, Vec<f32>>,
-    /// Double-precision vectors by name; no name may be in both.
-    pub doubles: BTreeMap<String, Vec<f64>>,
-}
 
 const MEAN: &str = "normaliser.mean";
 const STD: &str = "normaliser.std";
@@ -60,7 +52,7 @@ pub(super) fn encode_policy(contract: &Contract, parameters: &[f32], normaliser:
 }
 
 /// `learner.safetensors`; refuses floats that are not finite and names that are used twice.
-pub(super) fn encode_learner(state: &LearnerState) -> Result<Vec<u8>> {
+pub(super) fn encode_learner(state: &Vectors) -> Result<Vec<u8>> {
     let mut tensors: BTreeMap<_, _> =
         state.floats.iter().map(|(name, values)| (name.clone(), floats(vec![values.len()], values))).collect();
     let unusual = |name: &String| Error::invalid(format!("the learner's `{name}` holds a float that is not finite"));
@@ -127,9 +119,9 @@ pub(super) fn decode_policy(bytes: &[u8], contract: &Contract) -> Result<(Vec<f3
 }
 
 /// What [`encode_learner`] wrote.
-pub(super) fn decode_learner(bytes: &[u8]) -> Result<LearnerState> {
+pub(super) fn decode_learner(bytes: &[u8]) -> Result<Vectors> {
     let file = parse(bytes)?;
-    let mut state = LearnerState::default();
+    let mut state = Vectors::default();
     for (name, view) in file.iter() {
         match view.dtype() {
             Dtype::F32 => drop(state.floats.insert(name.to_owned(), read_floats(&view))),

@@ -32,7 +32,7 @@ fn the_critic_beside_gives_the_gradient_of_the_sum() {
     let prepared = learner.prepare(&rows, 9).unwrap();
     let (mut network, all) = loss_of(&learner, &rows, &config);
     let sum = gradient(&contract, &mut network, &all.total(&config));
-    let beside = Beside::new(network.share_critic(), config.value_loss_coef).unwrap();
+    let beside = Beside::new(network.share_critic().unwrap(), config.value_loss_coef).unwrap();
     for _ in 0..2 {
         beside.start(&prepared.batch).unwrap();
         let apart = losses(&network, &prepared.batch, &prepared.anchor, &config, || beside.loss()).unwrap();

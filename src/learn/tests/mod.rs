@@ -52,19 +52,19 @@ impl Point {
 }
 
 /// Episodes of 20 steps, truncated; an episode that leaves the box of ±1.5 terminates.
-struct World {
+pub(in crate::learn) struct World {
     points: Vec<Point>,
-    rewards: Vec<f32>,
+    pub(in crate::learn) rewards: Vec<f32>,
     ticks: u64,
 }
 
 impl World {
-    fn new(envs: usize) -> Self {
+    pub(in crate::learn) fn new(envs: usize) -> Self {
         Self { points: (0..envs as u64).map(|env| Point::new(env, 0)).collect(), rewards: Vec::new(), ticks: 0 }
     }
 
     /// One row an environment.
-    fn collect(&mut self, policy: &Policy, steps: usize) -> Vec<Fragment> {
+    pub(in crate::learn) fn collect(&mut self, policy: &Policy, steps: usize) -> Vec<Fragment> {
         let envs = self.points.len();
         let mut rows: Vec<Fragment> = (0..envs)
             .map(|env| Fragment {
@@ -169,7 +169,7 @@ fn fresh(options: usize, config: &config::HsPpo) -> (HsPpo, Vec<Fragment>) {
 
 /// Every loss in one graph.
 fn together(network: &Network, batch: &Batch, anchor: &Anchor, config: &config::HsPpo) -> Losses {
-    losses(network, batch, anchor, config, || Ok::<_, ()>(value_loss(&network.share_critic(), batch))).unwrap()
+    losses(network, batch, anchor, config, || Ok::<_, ()>(value_loss(&network.share_critic().unwrap(), batch))).unwrap()
 }
 
 /// Euclidean norm of a flat vector's groups.

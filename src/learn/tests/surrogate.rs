@@ -72,7 +72,8 @@ fn half_step_ppo_climbs_the_exact_gradient_of_terminations_and_choices() {
             columns: Tensor::from_slice(&columns).view([count as i64, COLUMNS as i64]),
             anchor: None,
         };
-        let anchor = Anchor { options: Vec::new(), log_std: network.log_std().detach() };
+        let log_std = network.split(&network.actor(&batch.input)).log_std.squeeze_dim(0).detach();
+        let anchor = Anchor { options: Vec::new(), log_std };
         let losses = together(&network, &batch, &anchor, &config::HsPpo::default());
         (losses.options.unwrap().policy * count as f64).backward();
         let mut gradient = vec![0.0; contract.layout().len()];

@@ -8,7 +8,7 @@ mod tests;
 pub use shell::{Inputs, Outputs, run};
 
 use crate::config::{Learner as Settings, UpdateMode};
-use crate::contract::{Contract, Hash, Snapshot};
+use crate::contract::{Architecture, Contract, Hash, Snapshot};
 use crate::data::{
     Accept, Ack, Admission, Batch, Coordinator, EpisodeStats, Gather, Gathered, LearnerStatus, PhaseEvent,
     RolloutStatus, Table, Verdict, join,
@@ -56,6 +56,8 @@ pub struct Learner {
     run: Uuid,
     life: u32,
     mode: UpdateMode,
+    /// What is in time where nobody waits: replay keeps any age.
+    in_time: Accept,
     admission: Admission,
     gather: Gather,
     coordinator: Coordinator,
@@ -74,12 +76,17 @@ pub struct Learner {
 impl Learner {
     /// Goes on from `table`, the streams of the checkpoint that the trainer went on from.
     pub fn new(run: Uuid, life: u32, contract: Arc<Contract>, settings: &Settings, table: Table) -> Self {
+        let (in_time, max_lag) = match contract.network.architecture {
+            Architecture::OnPolicy => (Accept::Life, settings.max_lag),
+            Architecture::OffPolicy => (Accept::Run, u64::MAX),
+        };
         Self {
             run,
             life,
             mode: settings.update_mode,
+            in_time,
             admission: Admission::restore(table, run, life, contract),
-            gather: Gather::new(settings.update_mode, settings.batch_steps as u64, settings.max_lag),
+            gather: Gather::new(settings.update_mode, settings.batch_steps as u64, max_lag),
             coordinator: Coordinator::new(run, life, settings.num_steps_per_env as u64, settings.min_rollouts),
             newest: (0, Hash::default()),
             busy: false,
@@ -120,7 +127,7 @@ impl Learner {
     pub fn batch(&mut self, batch: Batch, now: Duration) {
         let accept = match self.mode {
             UpdateMode::Sync => self.coordinator.accept(&batch.stream),
-            UpdateMode::Async => Accept::Life,
+            UpdateMode::Async => self.in_time,
         };
         let name = format!("batch {} of {}", batch.seq, batch.stream);
         match self.admission.receive(batch, now, accept) {

@@ -1,14 +1,12 @@
 //! The trainer: learns from gathered rows, keeps count, records metrics, saves checkpoints. It owns libtorch's part of
 //! the learner and lives on one thread.
 
-mod state;
-
 use super::learner::{Lesson, Work};
-use crate::config::{self, Config, Purpose, Seed};
+use crate::config::{self, Config};
 use crate::contract::{Contract, Snapshot};
-use crate::data::{End, EpisodeStats, Fragment, Table};
+use crate::data::{End, EpisodeStats, Table};
 use crate::error::{Error, Result};
-use crate::learn::HsPpo;
+use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
 use crate::report::{Clock, Recorder, names};
 use crate::run::{self, Checkpoint, RunDir, Which};
@@ -34,7 +32,7 @@ pub struct Done {
 /// Learns; see the module.
 pub struct Trainer {
     config: Config,
-    algorithm: HsPpo,
+    algorithm: Box<dyn Algorithm>,
     run: Uuid,
     life: u32,
     version: u64,
@@ -58,10 +56,8 @@ impl Trainer {
         let folder = open_folder(config)?;
         let life = folder.start_life()?;
         let contract = Arc::new(config.contract()?);
-        let checkpoint = match folder.checkpoint(Which::Newest)? {
-            Some(path) => Some(run::load(&path, Some(&contract))?),
-            None => None,
-        };
+        let newest = folder.checkpoint(Which::Newest)?;
+        let checkpoint = newest.as_deref().map(|path| load(path, &contract, config)).transpose()?;
         let told = (!config.learner.run.is_empty()).then(|| Uuid::parse_str(&config.learner.run).ok()).flatten();
         let mut trainer = Self::new(config, contract, told.unwrap_or_else(Uuid::new_v4), life)?;
         if let Some(checkpoint) = checkpoint {
@@ -76,10 +72,9 @@ impl Trainer {
     /// Without a folder: nothing is recorded and nothing saved.
     pub fn new(config: &Config, contract: Arc<Contract>, run: Uuid, life: u32) -> Result<Self> {
         crate::policy::set_threads(config.learner.torch_threads);
-        let seed = Seed::root(config.seed).of(Purpose::Parameters);
         let times = Times::default();
         Ok(Self {
-            algorithm: HsPpo::new(contract, &config.learner.hs_ppo, seed)?,
+            algorithm: algorithm(config, contract)?,
             config: config.clone(),
             run,
             life,
@@ -168,7 +163,8 @@ impl Trainer {
                 "trained_secs": self.trained(),
                 "companion": self.companion.take(),
             }),
-            state: state::pack(self.algorithm.state()),
+            state: self.algorithm.save(),
+            replay: self.algorithm.save_replay(),
         };
         run::save(folder, &checkpoint, self.config.learner.keep)?;
         self.saved_updates = Some(self.algorithm.updates());
@@ -179,8 +175,7 @@ impl Trainer {
         let Lesson { rows, episodes, table, totals } = lesson;
         self.started.get_or_insert_with(Instant::now);
         let begun = Instant::now();
-        let rows: Vec<Fragment> = rows.into_iter().map(|row| row.fragment).collect();
-        let mut metrics = self.algorithm.update(&rows, self.version)?;
+        let mut metrics = self.algorithm.learn(rows, self.version)?;
         self.watch.turn_to(Activity::Saving);
         self.table = table;
         self.remember(episodes);
@@ -228,8 +223,8 @@ impl Trainer {
     }
 
     fn resume(&mut self, checkpoint: Checkpoint) -> Result<()> {
-        let Checkpoint { snapshot, learner, state, .. } = checkpoint;
-        self.algorithm.restore(state::unpack(&snapshot, &state)?)?;
+        let Checkpoint { snapshot, learner, state, replay, .. } = checkpoint;
+        self.algorithm.restore(&snapshot, &state, replay.as_ref())?;
         self.run = snapshot.run;
         self.version = snapshot.version + 1;
         self.saved_updates = Some(self.algorithm.updates());
@@ -240,6 +235,17 @@ impl Trainer {
         tracing::info!("goes on from update {} at {} steps", snapshot.updates, snapshot.env_steps);
         Ok(())
     }
+}
+
+/// A checkpoint with its replay, unless that is not wanted.
+fn load(path: &Path, contract: &Contract, config: &Config) -> Result<Checkpoint> {
+    let mut checkpoint = run::load(path, Some(contract))?;
+    if !config.learner.without_replay {
+        checkpoint.replay = run::load_replay(path).map_err(|error| {
+            Error::invalid(format!("{error}; --without-replay goes on with the rest, and learns from new steps alone"))
+        })?;
+    }
+    Ok(checkpoint)
 }
 
 fn open_folder(config: &Config) -> Result<RunDir> {

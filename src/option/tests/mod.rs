@@ -1,5 +1,6 @@
 //! Truth tests of the option process: an exact oracle, hand-computed fixtures, closed forms, published test vectors.
 
+mod filter;
 mod half_step;
 mod off_policy;
 pub(crate) mod oracle;

@@ -4,6 +4,7 @@ mod folder;
 use super::*;
 use crate::config::Config;
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
+use crate::data::Vectors;
 use crate::robot::Robot;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,12 +47,12 @@ fn checkpoint(updates: u64, score: Option<f64>) -> Checkpoint {
         normaliser,
         parameters: parameters.into(),
     };
-    let mut state = LearnerState::default();
+    let mut state = Vectors::default();
     state.floats.insert("adam.m".into(), (0..floats).map(|i| 1e-30 * i as f32).collect());
     state.floats.insert("empty".into(), Vec::new());
     state.doubles.insert("return.variance".into(), vec![0.1 + 0.2, -0.0, 1e300]);
     let learner = serde_json::json!({"admission": {"r0#01": {"next": u64::MAX}}, "ratio": 0.1 + 0.2});
-    Checkpoint { snapshot, config: Config::default(), score, learner, state }
+    Checkpoint { snapshot, config: Config::default(), score, learner, state, replay: None }
 }
 
 fn run(parent: &TempDir) -> RunDir {

@@ -1,0 +1,64 @@
+//! Gradients against central differences, on a tiny network.
+
+use super::{ALPHAS, Parameters, config, drawn, off_policy, picked};
+use crate::config::Osac as Config;
+use crate::learn::osac::losses::{actor_losses, critic_loss, targets};
+
+const STEP: f32 = 2e-2;
+
+/// Compares where the difference is large enough to be told from rounding.
+fn compare(parameters: usize, gradient: &[f32], loss: &dyn Fn(usize, f32) -> f64, what: &str) {
+    let scale = gradient.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+    let mut far = Vec::new();
+    for index in 0..parameters {
+        let difference = (loss(index, STEP) - loss(index, -STEP)) / f64::from(2.0 * STEP);
+        if (difference - f64::from(gradient[index])).abs() > 0.02 * f64::from(scale) {
+            far.push((index, difference, gradient[index]));
+        }
+    }
+    // A kink of ReLU or of the smaller twin between the two points leaves a few off.
+    assert!(
+        far.len() * 20 <= parameters,
+        "{what}: {} of {parameters} differ: {:?}",
+        far.len(),
+        &far[..3.min(far.len())]
+    );
+}
+
+#[test]
+fn the_actors_gradient_is_the_slope_of_its_losses() {
+    let contract = off_policy(2, &[6]);
+    let parameters = Parameters::new(&contract);
+    let chosen = picked(&contract);
+    let config = Config { deliberation_cost: 0.1, termination_temperature: 0.5, ..config() };
+    let mut networks = parameters.networks(&contract);
+    // The option level does not reach the trunk: the policy's loss alone is differenced there.
+    actor_losses(&networks, &chosen, ALPHAS, &config).policy.backward();
+    let mut gradient = vec![0.0; parameters.actor.len()];
+    networks.actor.take_gradient(&mut gradient);
+    let loss = |index: usize, step: f32| {
+        let mut moved = parameters.clone();
+        moved.actor[index] += step;
+        actor_losses(&moved.networks(&contract), &chosen, ALPHAS, &config).policy.double_value(&[])
+    };
+    compare(parameters.actor.len(), &gradient, &loss, "policy");
+}
+
+#[test]
+fn the_critics_gradient_is_the_slope_of_their_loss() {
+    let contract = off_policy(2, &[6]);
+    let parameters = Parameters::new(&contract);
+    let batch = drawn(&contract, 0.5);
+    let config = config();
+    let mut networks = parameters.networks(&contract);
+    let wanted = targets(&networks, &batch, ALPHAS, &config);
+    critic_loss(&networks, &batch, &wanted, &config).0.backward();
+    let mut gradient = vec![0.0; parameters.critics.len()];
+    networks.critics.take_gradient(&mut gradient);
+    let loss = |index: usize, step: f32| {
+        let mut moved = parameters.clone();
+        moved.critics[index] += step;
+        critic_loss(&moved.networks(&contract), &batch, &wanted, &config).0.double_value(&[])
+    };
+    compare(parameters.critics.len(), &gradient, &loss, "critics");
+}

@@ -1,0 +1,278 @@
+//! The option level in plain numbers: expected arrivals, responsibilities, terminations.
+
+use super::{ALPHAS, Parameters, ROWS, config, drawn, off_policy, picked};
+use crate::config::{Osac as Config, Seed};
+use crate::contract::Normaliser;
+use crate::data::{End, Final, Forced, Fragment, NO_OPTION, Transition};
+use crate::learn::osac::gather::Frame;
+use crate::learn::osac::losses::{Imagined, actor_losses, imagine, targets};
+use crate::learn::osac::twin::Twin;
+use crate::option::{log_softmax, transition};
+use crate::policy::{Network, Outputs, floats};
+use crate::replay::{Priority, Replay, Shape};
+use tch::Tensor;
+
+const K: usize = 3;
+
+fn rows(tensor: &Tensor) -> Vec<Vec<f64>> {
+    floats(tensor).chunks(K).map(|row| row.iter().map(|&value| f64::from(value)).collect()).collect()
+}
+
+fn std(values: &[Vec<f64>]) -> f64 {
+    let all: Vec<f64> = values.iter().flatten().copied().collect();
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    (all.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (all.len() - 1) as f64).sqrt()
+}
+
+/// Qs(s, o) of imagined actions, one critic's value at a time.
+fn soft(critics: &Twin, input: &Tensor, imagined: &Imagined) -> Vec<Vec<f64>> {
+    let log_prob = rows(&imagined.log_prob);
+    let of_option = |option: usize| {
+        let values = critics.values(input, &imagined.action.select(1, option as i64)).select(2, option as i64);
+        floats(&values.detach()).iter().map(|&value| f64::from(value)).collect::<Vec<f64>>()
+    };
+    let values: Vec<Vec<f64>> = (0..K).map(of_option).collect();
+    (0..ROWS)
+        .map(|row| {
+            let of = |option: usize| {
+                values[option][row].min(values[option][ROWS + row]) - ALPHAS.action * log_prob[row][option]
+            };
+            (0..K).map(of).collect()
+        })
+        .collect()
+}
+
+/// V of soft values and P in logs.
+fn value(soft: &[f64], log_over: &[f64]) -> f64 {
+    soft.iter().zip(log_over).map(|(soft, log)| log.exp() * (soft - ALPHAS.option * log)).sum()
+}
+
+fn near(found: f64, want: f64, what: &str) {
+    assert!((found - want).abs() < 2e-5 * want.abs().max(1.0), "{what}: {found} is not {want}");
+}
+
+#[test]
+fn targets_are_expected_arrivals_of_every_option() {
+    let contract = off_policy(K, &[16, 8]);
+    let networks = Parameters::new(&contract).networks(&contract);
+    let batch = drawn(&contract, 0.5);
+    let config = Config { deliberation_cost: 0.1, ..config() };
+    let found = rows(&targets(&networks, &batch, ALPHAS, &config));
+    let heads = networks.actor.split(&networks.actor.actor(&batch.next));
+    let soft = soft(&networks.slow_critics, &batch.next, &imagine(&heads, &batch.noise));
+    let slow = Outputs::new(&networks.slow_actor, &batch.next);
+    let eta = 0.1 * std(&soft);
+    let (reward, discount) = (floats(&batch.reward), floats(&batch.discount));
+    for row in 0..ROWS {
+        let stop = value(&soft[row], &slow.log_over_options(row)) - eta;
+        for option in 0..K {
+            let beta = match (row, option) {
+                (1, 1) => 1.0,
+                (2, 2) => 0.0,
+                _ => 1.0 / (1.0 + (-slow.termination(row, option)).exp()),
+            };
+            let arrival = (1.0 - beta) * soft[row][option] + beta * stop;
+            let want = f64::from(reward[row]) + f64::from(discount[row]) * arrival;
+            near(found[row][option], want, &format!("row {row}, option {option}"));
+        }
+    }
+    assert_eq!(found[ROWS - 1], vec![f64::from(reward[ROWS - 1]); K], "nothing lies beyond a termination");
+}
+
+#[test]
+fn the_option_level_has_its_losses_and_the_termination_its_gradient() {
+    let contract = off_policy(K, &[16, 8]);
+    let parameters = Parameters::new(&contract);
+    let mut networks = parameters.networks(&contract);
+    let picked = picked(&contract);
+    let config = Config { deliberation_cost: 0.1, termination_temperature: 0.3, ..config() };
+    let outputs = Outputs::new(&networks.actor, &picked.input);
+    let imagined = imagine(&networks.actor.split(&networks.actor.actor(&picked.input)), &picked.noise);
+    let (here, slow) =
+        (soft(&networks.critics, &picked.input, &imagined), soft(&networks.slow_critics, &picked.input, &imagined));
+    let slow_outputs = Outputs::new(&networks.slow_actor, &picked.input);
+    let (responsibility, running) = (rows(&picked.responsibility), rows(&picked.running));
+    let (eta, temperature) = (0.1 * std(&slow), 0.3 * std(&slow));
+
+    let (mut policy, mut over_options, mut termination, mut bias) = (0.0, 0.0, 0.0, [0.0; K]);
+    for row in 0..ROWS {
+        let log_over = outputs.log_over_options(row);
+        let stop = value(&slow[row], &slow_outputs.log_over_options(row)) - eta;
+        for option in 0..K {
+            policy -= responsibility[row][option] * here[row][option];
+            over_options += log_over[option].exp() * (ALPHAS.option * log_over[option] - here[row][option]);
+            let logit = outputs.termination(row, option);
+            let beta = 1.0 / (1.0 + (-logit).exp());
+            let entropy = -beta * beta.ln() - (1.0 - beta) * (1.0 - beta).ln();
+            let advantage = slow[row][option] - stop;
+            termination += running[row][option] * (beta * advantage - temperature * entropy);
+            // Zero where beta = sigmoid(-(Qs - V + eta) / t).
+            bias[option] += running[row][option] * beta * (1.0 - beta) * (advantage + temperature * logit);
+        }
+    }
+    let losses = actor_losses(&networks, &picked, ALPHAS, &config);
+    let options = losses.options.as_ref().unwrap();
+    let count = ROWS as f64;
+    near(losses.policy.double_value(&[]), policy / count, "policy");
+    near(options.over_options.double_value(&[]), over_options / count, "over options");
+    near(options.termination.double_value(&[]), termination / count, "termination");
+    losses.total().backward();
+    let mut gradient = vec![0.0; parameters.actor.len()];
+    networks.actor.take_gradient(&mut gradient);
+    let layout = contract.layout();
+    let segment = layout.segments.iter().find(|segment| segment.name == "termination.bias").unwrap();
+    for (found, want) in gradient[segment.range()].iter().zip(bias) {
+        near(f64::from(*found), want / count, "gradient of a termination bias");
+    }
+}
+
+/// A fragment of made-up steps: `(option_prev, option, forced, end)`.
+fn fragment(steps: &[(u8, u8, Forced, End)], terminated: &[bool]) -> Fragment {
+    let float = |at: usize, salt: usize| ((at * 7 + salt * 3) as f32 * 0.61).sin();
+    Fragment {
+        env: 0,
+        first: 0,
+        obs_size: 3,
+        steps: steps
+            .iter()
+            .enumerate()
+            .map(|(at, &(option_prev, option, forced, end))| Transition {
+                version: 1,
+                episode: 0,
+                t: at as u32,
+                stamp_secs: 0.0,
+                option_prev,
+                option,
+                option_terminated: terminated[at],
+                forced,
+                option_age: at as u32,
+                proposal: vec![float(at, 4), float(at, 5)],
+                action: vec![float(at, 4).tanh(), float(at, 5).tanh()],
+                filtered: false,
+                intervened: false,
+                reward: at as f32,
+                end,
+                log_prob_action: 0.0,
+                log_prob_option: 0.0,
+                log_prob_termination: 0.0,
+                log_prob_mixture: 0.0,
+                termination_prob: 0.5,
+            })
+            .collect(),
+        observations: (0..=steps.len()).flat_map(|at| [float(at, 0), float(at, 1), float(at, 2)]).collect(),
+        finals: steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| step.3 != End::None)
+            .map(|(step, _)| Final { step, observation: vec![9.0, 9.0, step as f32] })
+            .collect(),
+    }
+}
+
+fn replay_of(fragment: &Fragment) -> Replay {
+    let shape = Shape { obs: 3, action: 2, options: K, fragment: 8 };
+    let mut replay = Replay::new(shape, 64, Priority::Uniform).unwrap();
+    replay.insert(fragment).unwrap();
+    replay
+}
+
+/// The option that acted is a label of the past; who is responsible is asked of the actor as it is: the filter along the
+/// fragment equals the sum over all sequences of options.
+#[test]
+fn responsibilities_are_the_posterior_under_the_present_actor() {
+    use End::None as On;
+    let contract = off_policy(K, &[8]);
+    let parameters = Parameters::new(&contract);
+    let actor = Network::new(&contract, &parameters.actor, false).unwrap();
+    let normaliser = Normaliser { mean: vec![0.1; 3], std: vec![0.7; 3], clip: 10.0, count: 5.0 };
+    let frame = Frame { contract: &contract, normaliser: &normaliser };
+    // A fragment from the middle of an episode, and one from its start.
+    for (first, forced) in [(2, Forced::Free), (NO_OPTION, Forced::Init)] {
+        let steps =
+            [(first, 1, forced, On), (1, 1, Forced::MinSteps, On), (1, 0, Forced::Free, On), (0, 2, Forced::Free, On)];
+        let fragment = fragment(&steps, &[forced == Forced::Init, false, true, true]);
+        let replay = replay_of(&fragment);
+        let mut picked = replay.pick(1, 1, &mut Seed::root(1).rng(0)).unwrap();
+        picked[0].steps = vec![3];
+        let beliefs = &frame.beliefs(&replay, &picked, &actor)[0];
+
+        let mut seen = fragment.observations.clone();
+        normaliser.apply(&mut seen);
+        let outputs = Outputs::new(&actor, &actor.input(&seen));
+        let law = |t: usize, before: Option<usize>| {
+            let mut logits = outputs.log_over_options(t);
+            log_softmax(&mut logits);
+            let over: Vec<f64> = logits.iter().map(|log| log.exp()).collect();
+            let beta = before.map_or(1.0, |before| 1.0 / (1.0 + (-outputs.termination(t, before)).exp()));
+            let mut law = vec![0.0; K];
+            transition(beta, before, &over, &mut law);
+            law
+        };
+        for last in 0..4 {
+            let (mut acting, mut running) = (vec![0.0; K], vec![0.0; K]);
+            for code in 0..K.pow(last as u32 + 1) {
+                let option = |t: usize| code / K.pow(t as u32) % K;
+                let mut weight = 1.0;
+                for t in 0..=last {
+                    let known = (first != NO_OPTION).then_some(usize::from(first));
+                    weight *= law(t, if t == 0 { known } else { Some(option(t - 1)) })[option(t)];
+                    if t < last {
+                        weight *= outputs.log_prob_action(t, option(t), &fragment.steps[t].proposal).exp();
+                    }
+                }
+                acting[option(last)] += weight;
+                if 0 < last {
+                    running[option(last - 1)] += weight;
+                }
+            }
+            let total: f64 = acting.iter().sum();
+            let free = fragment.steps[last].forced == Forced::Free;
+            if last == 0 && free {
+                running[usize::from(first)] = total;
+            }
+            for option in 0..K {
+                near(beliefs[last].acting[option], acting[option] / total, "h");
+                near(beliefs[last].running[option], if free { running[option] / total } else { 0.0 }, "g");
+            }
+        }
+        let mixed = frame.picked(&replay, &picked, &actor, 0.1, &mut Seed::root(1).rng(0));
+        for (found, share) in floats(&mixed.responsibility).iter().zip(&beliefs[3].acting) {
+            near(f64::from(*found), 0.9 * share + 0.1 / 3.0, "with the floor");
+        }
+    }
+}
+
+#[test]
+fn ends_ages_and_last_observations_reach_the_critics() {
+    let contract = off_policy(K, &[8]);
+    assert_eq!((contract.options.min_steps, contract.options.max_steps), (2, 6));
+    let normaliser = Normaliser::identity(3, 10.0);
+    let frame = Frame { contract: &contract, normaliser: &normaliser };
+    let steps = [
+        (NO_OPTION, 1, Forced::Init, End::None),
+        (1, 1, Forced::MinSteps, End::None),
+        (1, 1, Forced::Free, End::None),
+        (1, 2, Forced::Free, End::Truncated),
+        (NO_OPTION, 0, Forced::Init, End::None),
+        (0, 0, Forced::Free, End::Terminated),
+    ];
+    // Step 2 chooses option 1 again: its age starts anew. Step 5 has run 5 steps on arrival, so 6 on the next.
+    let fragment = fragment(&steps, &[true, false, true, true, true, false]);
+    let replay = replay_of(&fragment);
+    let mut draws = replay.draw(6, 0.0, &mut Seed::root(1).rng(0)).unwrap();
+    draws.sort_by_key(|draw| draw.step);
+    let drawn = frame.drawn(&replay, &draws, &[1.0; 6], (0.9, 0.5), &mut Seed::root(1).rng(0));
+    let order: Vec<usize> = floats(&drawn.reward).iter().map(|reward| *reward as usize).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4, 5], "six strata, one a step");
+    let close =
+        |found: Vec<f32>, want: &[f32]| assert!(found.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
+    close(floats(&drawn.discount), &[0.9, 0.9, 0.9, 0.9, 0.9, 0.0]);
+    close(floats(&drawn.next.select(1, 2))[3..].to_vec(), &[3.0, fragment.observation(5)[2], 5.0]);
+    let forced = rows(&drawn.forced);
+    let of_acting: Vec<f64> = steps.iter().zip(&forced).map(|(step, row)| row[usize::from(step.1)]).collect();
+    assert_eq!(of_acting, [0.0, -1.0, 0.0, 0.0, 0.0, 1.0]);
+    assert!(forced.iter().zip(&steps).all(|(row, step)| (0..K).all(|o| o == usize::from(step.1) || row[o] == -1.0)));
+    let share = rows(&drawn.share);
+    near(share[0][1], 0.5 + 0.5 / 3.0, "the option that acted");
+    near(share[0][0], 0.5 / 3.0, "another");
+}

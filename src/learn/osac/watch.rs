@@ -1,0 +1,109 @@
+//! What is watched during an update, and told after it.
+
+use super::Osac;
+use super::losses::ActorLosses;
+use crate::data::{Gathered, Transition};
+use crate::learn::metrics::{Metrics, mean};
+use crate::policy::floats;
+use tch::{Kind, Tensor};
+
+/// Order of the numbers of a gradient step; those from `options/policy_loss` on are there for more than one option,
+/// followed by the mean beta of each option.
+const NAMES: [&str; 9] = [
+    "losses/value_loss",
+    "losses/policy_loss",
+    "losses/entropy",
+    "losses/target_mean",
+    "losses/target_std",
+    "options/policy_loss",
+    "options/termination_loss",
+    "options/entropy",
+    "options/spread",
+];
+const LOG_PROB: usize = 2;
+const OPTION_ENTROPY: usize = 7;
+
+/// Sums over the gradient steps of an update.
+#[derive(Default)]
+pub(super) struct Watched {
+    sums: Vec<f64>,
+    steps: u64,
+    /// Priorities that came too late.
+    pub(super) dropped: u64,
+}
+
+/// What the temperatures go by.
+pub(super) struct Seen {
+    /// Mean log density of the actions.
+    pub(super) log_prob: f64,
+    /// Mean entropy of the policy over options.
+    pub(super) option_entropy: f64,
+}
+
+impl Watched {
+    /// Adds a gradient step; reads all of its numbers at once.
+    pub(super) fn add(&mut self, value_loss: &Tensor, targets: &Tensor, losses: &ActorLosses) -> Seen {
+        let mut scalars = vec![
+            value_loss.detach(),
+            losses.policy.detach(),
+            -losses.log_prob.shallow_clone(),
+            targets.mean(Kind::Float),
+            targets.std(false),
+        ];
+        let mut numbers = Vec::new();
+        if let Some(options) = &losses.options {
+            scalars.extend([
+                options.over_options.detach(),
+                options.termination.detach(),
+                options.entropy.shallow_clone(),
+                options.spread.shallow_clone(),
+            ]);
+            numbers = floats(&options.beta);
+        }
+        let mut all = floats(&Tensor::stack(&scalars, 0));
+        all.append(&mut numbers);
+        self.sums.resize(all.len(), 0.0);
+        self.sums.iter_mut().zip(&all).for_each(|(sum, number)| *sum += f64::from(*number));
+        self.steps += 1;
+        let number = |at: usize| all.get(at).copied().map_or(0.0, f64::from);
+        Seen { log_prob: -number(LOG_PROB), option_entropy: number(OPTION_ENTROPY) }
+    }
+
+    /// All metrics of an update that took `rows` in; an update without a gradient step tells of its data alone.
+    pub(super) fn metrics(&self, rows: &[Gathered], version: u64, learner: &Osac) -> Metrics {
+        let mut all = Metrics::default();
+        let taken = self.steps.max(1) as f64;
+        for (name, sum) in NAMES.iter().zip(&self.sums) {
+            all.push(*name, sum / taken);
+        }
+        for (option, sum) in self.sums.iter().skip(NAMES.len()).enumerate() {
+            all.push(format!("options/{option}/beta_mean"), sum / taken);
+        }
+        let alphas = learner.alphas();
+        all.push("losses/temperature", alphas.action);
+        all.push("options/temperature", alphas.option);
+        all.push("losses/gradient_steps", self.steps as f64);
+        all.push("losses/skipped_minibatches", learner.skipped as f64);
+        all.push("charts/learning_rate", learner.config.lr);
+        let (inserts, samples) = learner.limiter.counts();
+        all.push("replay/steps", learner.replay.len() as f64);
+        all.push("replay/samples_per_insert", samples as f64 / inserts.max(1) as f64);
+        all.push("replay/dropped_priorities", self.dropped as f64);
+
+        let steps: Vec<&Transition> = rows.iter().flat_map(|row| &row.fragment.steps).collect();
+        let count = steps.len().max(1) as f64;
+        let lags = || steps.iter().map(|step| version.saturating_sub(step.version) as f64);
+        all.push("lag/mean", mean(lags()));
+        all.push("lag/max", lags().fold(0.0, f64::max));
+        let options = learner.contract.options.count;
+        let running = |step: &&&Transition| usize::from(step.option_prev) < options;
+        let switches = steps.iter().filter(running).filter(|step| step.option != step.option_prev).count();
+        all.push("options/switch_rate", switches as f64 / steps.iter().filter(running).count().max(1) as f64);
+        for (option, remembered) in learner.replay.counts().iter().enumerate() {
+            let share = steps.iter().filter(|step| usize::from(step.option) == option).count() as f64 / count;
+            all.push(format!("options/{option}/share"), share);
+            all.push(format!("options/{option}/remembered"), *remembered as f64);
+        }
+        all
+    }
+}

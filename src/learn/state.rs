@@ -1,0 +1,67 @@
+//! The algorithms' states as the named vectors of a checkpoint, and back.
+
+use super::{AdamState, Moments, State};
+use crate::contract::Snapshot;
+use crate::data::Vectors;
+use crate::error::Result;
+
+const ADAM: &str = "adam";
+const OBSERVATIONS: &str = "observations";
+const RETURNS: &str = "returns";
+const SKIPPED: &str = "skipped";
+
+/// Files an optimiser under a name.
+pub(super) fn put_adam(vectors: &mut Vectors, name: &str, adam: AdamState) {
+    vectors.floats.insert(format!("{name}.first"), adam.first);
+    vectors.floats.insert(format!("{name}.second"), adam.second);
+    vectors.doubles.insert(format!("{name}.steps"), adam.steps.into_iter().map(|steps| steps as f64).collect());
+}
+
+/// What [`put_adam`] filed.
+pub(super) fn adam(vectors: &Vectors, name: &str) -> Result<AdamState> {
+    Ok(AdamState {
+        first: vectors.floats(&format!("{name}.first"))?.to_vec(),
+        second: vectors.floats(&format!("{name}.second"))?.to_vec(),
+        steps: vectors.doubles(&format!("{name}.steps"))?.iter().map(|&steps| steps as u64).collect(),
+    })
+}
+
+/// Files statistics under a name.
+pub(super) fn put_moments(vectors: &mut Vectors, name: &str, moments: Moments) {
+    vectors.doubles.insert(format!("{name}.count"), vec![moments.count]);
+    vectors.doubles.insert(format!("{name}.mean"), moments.mean);
+    vectors.doubles.insert(format!("{name}.square"), moments.square);
+}
+
+/// What [`put_moments`] filed.
+pub(super) fn moments(vectors: &Vectors, name: &str) -> Result<Moments> {
+    Ok(Moments {
+        count: vectors.number(&format!("{name}.count"))?,
+        mean: vectors.doubles(&format!("{name}.mean"))?.to_vec(),
+        square: vectors.doubles(&format!("{name}.square"))?.to_vec(),
+    })
+}
+
+/// All of half-step PPO but the parameters and the counts, which the snapshot holds.
+pub(super) fn pack(state: State) -> Vectors {
+    let State { adam, observations, returns, skipped, .. } = state;
+    let mut packed = Vectors::default();
+    put_adam(&mut packed, ADAM, adam);
+    packed.doubles.insert(SKIPPED.into(), vec![skipped as f64]);
+    put_moments(&mut packed, OBSERVATIONS, observations);
+    put_moments(&mut packed, RETURNS, returns);
+    packed
+}
+
+/// What [`pack`] packed, with the snapshot of the same checkpoint.
+pub(super) fn unpack(snapshot: &Snapshot, packed: &Vectors) -> Result<State> {
+    Ok(State {
+        parameters: snapshot.parameters.to_vec(),
+        adam: adam(packed, ADAM)?,
+        observations: moments(packed, OBSERVATIONS)?,
+        returns: moments(packed, RETURNS)?,
+        updates: snapshot.updates,
+        env_steps: snapshot.env_steps,
+        skipped: packed.number(SKIPPED)? as u64,
+    })
+}
