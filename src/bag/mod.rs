@@ -1,0 +1,22 @@
+//! rosbag2 recordings: mcap and sqlite3, whole or broken, to messages and back. Executes nothing, and bounds what it allocates.
+
+mod cdr;
+mod damage;
+mod decode;
+mod files;
+mod mcap;
+mod metadata;
+mod part;
+mod qos;
+mod reader;
+mod schema;
+mod sqlite;
+mod storage;
+
+pub use damage::Damage;
+pub use decode::{decode, stamp_ns};
+pub use metadata::Metadata;
+pub use qos::Qos;
+pub use reader::{Bag, Message, Messages, Select};
+pub use schema::Schema;
+pub use storage::{Definition, Order, Topic};
