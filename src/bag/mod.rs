@@ -1,10 +1,12 @@
 //! rosbag2 recordings: mcap and sqlite3, whole or broken, to messages and back. Executes nothing, and bounds what it allocates.
 
 mod cdr;
+mod cut;
 mod damage;
 mod decode;
 mod files;
 mod mcap;
+pub mod message;
 mod metadata;
 mod part;
 mod qos;
@@ -12,7 +14,9 @@ mod reader;
 mod schema;
 mod sqlite;
 mod storage;
+mod write;
 
+pub use cut::{Cut, Cutting};
 pub use damage::Damage;
 pub use decode::{decode, stamp_ns};
 pub use metadata::Metadata;
@@ -20,3 +24,7 @@ pub use qos::Qos;
 pub use reader::{Bag, Message, Messages, Select};
 pub use schema::Schema;
 pub use storage::{Definition, Order, Topic};
+pub use write::{Folder, Writer};
+
+#[cfg(test)]
+mod tests;

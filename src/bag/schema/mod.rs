@@ -47,6 +47,25 @@ impl Schema {
         Self::compile(type_name, Definitions::new(None, &[])).map_err(|reason| Error::invalid(format!("{type_name}: {reason}")))
     }
 
+    /// The definition of a type that we know, with those that it needs.
+    pub(super) fn definition(type_name: &str) -> Option<String> {
+        let mut names = vec![key(type_name)];
+        let mut text = standard::text(&names[0])?.to_owned();
+        let mut at = 0;
+        while at < names.len() {
+            let package = names[at].split('/').next().unwrap_or_default().to_owned();
+            for line in definition::fields(standard::text(&names[at])?).ok()? {
+                let full = if line.base.contains('/') { key(line.base) } else { format!("{package}/{}", line.base) };
+                if let (false, Some(inner)) = (names.contains(&full), standard::text(&full)) {
+                    text += &format!("\n{}\nMSG: {full}\n{inner}", "=".repeat(80));
+                    names.push(full);
+                }
+            }
+            at += 1;
+        }
+        Some(text)
+    }
+
     fn compile(type_name: &str, definitions: Definitions<'_>) -> Result<Self, String> {
         Ok(Self { name: type_name.to_owned(), structs: compile::compile(&key(type_name), &definitions)? })
     }

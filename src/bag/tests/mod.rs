@@ -1,0 +1,3 @@
+//! Whole bags, against other readers and against damage.
+
+mod agreement;
