@@ -5,6 +5,7 @@ mod cut;
 mod damage;
 mod decode;
 mod files;
+mod intervals;
 mod mcap;
 pub mod message;
 mod metadata;
@@ -14,6 +15,7 @@ mod reader;
 mod schema;
 mod sqlite;
 mod storage;
+mod survey;
 mod write;
 
 pub use cut::{Cut, Cutting};
@@ -24,6 +26,7 @@ pub use qos::Qos;
 pub use reader::{Bag, Message, Messages, Select};
 pub use schema::Schema;
 pub use storage::{Definition, Order, Topic};
+pub use survey::{Jump, Survey, TopicSurvey, Weights};
 pub use write::{Folder, Writer};
 
 #[cfg(test)]

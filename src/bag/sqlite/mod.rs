@@ -31,7 +31,7 @@ impl Sqlite {
     /// `path` is the file as the user knows it; `stored` where it can be read.
     pub(super) fn open(path: &Path, stored: &Path) -> Result<Self> {
         let base = Base::new(stored)?;
-        let mut damage = base.missing(path)?;
+        let mut damage: Vec<Damage> = base.missing(path).into_iter().collect();
         let (mut look, mut ids, mut sorted) = (Look::default(), Vec::new(), false);
         match base.connect().and_then(|connection| read_topics(&connection)) {
             Ok(found) => (look.topics, ids, look.span_ns, sorted) = found,

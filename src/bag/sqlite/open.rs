@@ -6,32 +6,62 @@ use crate::error::{Error, Result};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, Error as Sql, OpenFlags};
 use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A database file, or a copy of it beside a copy of its log.
+/// A database file, or a copy of it.
 #[derive(Debug)]
 pub(super) struct Base {
     path: PathBuf,
+    /// Of the user's file.
     pub(super) bytes: u64,
-    /// There is a log to be worked in, hence a copy to be written to.
+    head: Option<Head>,
+    /// A copy beside a copy of its log, to be worked in; or without the last page where that is not whole.
     copy: Option<TempDir>,
+}
+
+/// Sizes in the header of a database (sqlite.org/fileformat2.html, 1.3).
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    page: u64,
+    pages: u64,
+}
+
+impl Head {
+    fn read(path: &Path) -> Option<Self> {
+        let mut head = [0; 100];
+        File::open(path).ok()?.read_exact_at(&mut head, 0).ok()?;
+        let page = match u16::from_be_bytes([head[16], head[17]]) {
+            1 => 65536,
+            size => u64::from(size),
+        };
+        let counted = head[24..28] == head[92..96]; // else an old writer has not kept the count
+        let pages = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
+        (counted && page.is_power_of_two()).then_some(Self { page, pages })
+    }
 }
 
 impl Base {
     pub(super) fn new(stored: &Path) -> Result<Self> {
         let bytes = fs::metadata(stored).map_err(Error::io(stored))?.len();
         let logs: Vec<PathBuf> = ["-wal", "-journal"].iter().map(|suffix| beside(stored, suffix)).filter(|log| is_filled(log)).collect();
-        if logs.is_empty() {
-            return Ok(Self { path: stored.to_owned(), bytes, copy: None });
+        let head = Head::read(stored);
+        // SQLite would read the rest of a page that is not whole as zeros.
+        let whole = head.map_or(bytes, |head| bytes - bytes % head.page);
+        if logs.is_empty() && whole == bytes {
+            return Ok(Self { path: stored.to_owned(), bytes, head, copy: None });
         }
         let folder = TempDir::with_prefix("handoff-bag-").map_err(Error::io(std::env::temp_dir()))?;
-        for file in logs.iter().map(PathBuf::as_path).chain([stored]) {
-            fs::copy(file, folder.path().join(file.file_name().unwrap_or_default())).map_err(Error::io(file))?;
+        let place = |file: &Path| folder.path().join(file.file_name().unwrap_or_default());
+        for log in &logs {
+            fs::copy(log, place(log)).map_err(Error::io(log))?;
         }
-        let path = folder.path().join(stored.file_name().unwrap_or_default());
-        Ok(Self { path, bytes, copy: Some(folder) })
+        let path = place(stored);
+        let (file, copy) = (File::open(stored).map_err(Error::io(stored))?, File::create(&path).map_err(Error::io(&path))?);
+        io::copy(&mut file.take(whole), &mut &copy).map_err(Error::io(&path))?;
+        Ok(Self { path, bytes, head, copy: Some(folder) })
     }
 
     /// A connection that never writes to the user's file. A shortened file is opened all the same: its missing pages are
@@ -53,24 +83,10 @@ impl Base {
     }
 
     /// Bytes that the header promises and the file has not.
-    pub(super) fn missing(&self, name: &Path) -> Result<Vec<Damage>> {
-        let mut head = [0; 100];
-        let file = File::open(&self.path).map_err(Error::io(&self.path))?;
-        if file.read_exact_at(&mut head, 0).is_err() || self.copy.is_some() {
-            return Ok(Vec::new());
-        }
-        let page = match u16::from_be_bytes([head[16], head[17]]) {
-            1 => 65536,
-            size => u64::from(size),
-        };
-        let pages = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
-        let counted = head[24..28] == head[92..96]; // else an old writer has not kept the count
-        let missing = (page * pages).saturating_sub(self.bytes);
-        if !counted || missing == 0 {
-            return Ok(Vec::new());
-        }
+    pub(super) fn missing(&self, name: &Path) -> Option<Damage> {
+        let missing = self.head.map_or(0, |head| (head.page * head.pages).saturating_sub(self.bytes));
         let what = "the database is shorter than it says".into();
-        Ok(vec![Damage { file: name.to_owned(), offset: self.bytes, what, bytes: missing, messages: None }])
+        (0 < missing).then(|| Damage { file: name.to_owned(), offset: self.bytes, what, bytes: missing, messages: None })
     }
 }
 

@@ -1,3 +1,6 @@
 //! Whole bags, against other readers and against damage.
 
 mod agreement;
+mod damage;
+mod make;
+mod truncation;
