@@ -1,5 +1,6 @@
 //! The commands: what a person asks for, from the command line to an exit code.
 
+pub mod bag;
 pub mod cli;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod commands;
@@ -26,8 +27,8 @@ pub use run::run;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod run {
     use super::cli::{Cli, Command};
-    use super::{commands, nodes, train};
-    use crate::error::Error;
+    use super::{bag, commands, nodes, train};
+    use crate::error::{Error, Result};
     use clap::Parser as _;
     use std::ffi::OsString;
     use std::path::Path;
@@ -48,19 +49,21 @@ mod run {
             Command::Train(arguments) => train::train(&arguments),
             Command::Eval(arguments) => commands::eval(&arguments),
             Command::Curve(arguments) => commands::curve(&arguments),
+            Command::Bag(command) => return finish(bag::bag(&command)),
             Command::Sim(arguments) => nodes::sim(&arguments),
             Command::Rollout(arguments) => nodes::rollout(&arguments),
             Command::Learner(arguments) => nodes::learner(&arguments),
         };
-        match outcome {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                tracing::error!("{error}");
-                if !tracing::event_enabled!(tracing::Level::ERROR) {
-                    eprintln!("handoff: {error}");
-                }
-                ExitCode::from(if matches!(error, Error::Io { .. }) { 1 } else { 2 })
+        finish(outcome.map(|()| ExitCode::SUCCESS))
+    }
+
+    fn finish(outcome: Result<ExitCode>) -> ExitCode {
+        outcome.unwrap_or_else(|error| {
+            tracing::error!("{error}");
+            if !tracing::event_enabled!(tracing::Level::ERROR) {
+                eprintln!("handoff: {error}");
             }
-        }
+            ExitCode::from(if matches!(error, Error::Io { .. }) { 1 } else { 2 })
+        })
     }
 }

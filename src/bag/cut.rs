@@ -68,7 +68,11 @@ impl Cut {
         let names = || bag.topics().iter().map(|topic| topic.name.as_str());
         if let Some(unknown) = self.topics.iter().find(|wanted| !names().any(|name| name == wanted.as_str())) {
             let known: Vec<&str> = names().collect();
-            return Err(Error::invalid(format!("no topic {unknown} in {}; it has {}", bag.path().display(), known.join(", "))));
+            return Err(Error::invalid(format!(
+                "no topic {unknown} in {}; it has {}",
+                bag.path().display(),
+                known.join(", ")
+            )));
         }
         let wanted = |index: &usize| self.topics.is_empty() || self.topics.contains(&bag.topics()[*index].name);
         Ok((0..bag.topics().len()).filter(wanted).collect())
@@ -78,7 +82,7 @@ impl Cut {
     fn span_ns(&self, start_ns: i64) -> Result<(i64, i64)> {
         let at = |what: &str, secs: Option<f64>| match secs {
             None => Ok(None),
-            Some(secs) if secs.is_finite() && 0.0 <= secs && secs < 9e9 => Ok(Some(start_ns.saturating_add((secs * 1e9).round() as i64))),
+            Some(secs) if (0.0..9e9).contains(&secs) => Ok(Some(start_ns.saturating_add((secs * 1e9).round() as i64))),
             Some(secs) => Err(Error::invalid(format!("{what} {secs} is no time in seconds from the start of the bag"))),
         };
         let from_ns = at("--from", self.from_secs)?.unwrap_or(i64::MIN);

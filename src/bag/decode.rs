@@ -133,9 +133,12 @@ impl<'de> Deserializer<'de> for Value<'_, 'de> {
             Kind::F32 => visitor.visit_f32(cursor.f32()?),
             Kind::F64 => visitor.visit_f64(cursor.f64()?),
             Kind::Text => visitor.visit_borrowed_str(cursor.text()?),
-            Kind::Struct(index) => {
-                visitor.visit_map(Fields { schema: self.schema, cursor, fields: self.schema.structs[index].iter(), next: None })
-            }
+            Kind::Struct(index) => visitor.visit_map(Fields {
+                schema: self.schema,
+                cursor,
+                fields: self.schema.structs[index].iter(),
+                next: None,
+            }),
         }
     }
 

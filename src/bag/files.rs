@@ -25,7 +25,9 @@ impl Files {
     /// Of a folder or of a single file.
     pub(super) fn find(path: &Path) -> Result<Self> {
         let kind = fs::metadata(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::invalid(format!("{} does not exist: give a bag's folder or file", path.display())),
+            io::ErrorKind::NotFound => {
+                Error::invalid(format!("{} does not exist: give a bag's folder or file", path.display()))
+            }
             _ => Error::io(path)(error),
         })?;
         if !kind.is_dir() {
@@ -35,7 +37,11 @@ impl Files {
         match Metadata::read(&path.join(METADATA)) {
             Ok(metadata) => files.metadata = Some(metadata),
             Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                files.lose(path.join(METADATA), "it is missing: the bag is still being recorded, or its recorder was killed".into(), Some(0));
+                files.lose(
+                    path.join(METADATA),
+                    "it is missing: the bag is still being recorded, or its recorder was killed".into(),
+                    Some(0),
+                );
             }
             Err(Error::Invalid(what)) => files.lose(path.join(METADATA), what, Some(0)),
             Err(error) => return Err(error),
@@ -51,7 +57,10 @@ impl Files {
             files.list = storage_files(path)?.into_iter().map(|file| (file, None)).collect();
         }
         if files.list.is_empty() && files.metadata.is_none() {
-            return Err(Error::invalid(format!("{} is no bag: it holds neither {METADATA} nor an .mcap or .db3 file", path.display())));
+            return Err(Error::invalid(format!(
+                "{} is no bag: it holds neither {METADATA} nor an .mcap or .db3 file",
+                path.display()
+            )));
         }
         let single = files.list.len() == 1 && listed.len() <= 1;
         if let (true, Some(metadata), Some((_, count))) = (single, &files.metadata, files.list.first_mut()) {

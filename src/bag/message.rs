@@ -120,7 +120,8 @@ impl TryFrom<PolicyWeights> for Snapshot {
     fn try_from(message: PolicyWeights) -> Result<Self> {
         let contract = Contract::from_json(&message.contract)?;
         same("contract_hash", &message.contract_hash, &contract.hash())?;
-        let run = Uuid::parse_str(&message.run).map_err(|_| Error::invalid(format!("run {:?} is no uuid", message.run)))?;
+        let run =
+            Uuid::parse_str(&message.run).map_err(|_| Error::invalid(format!("run {:?} is no uuid", message.run)))?;
         let snapshot = Self {
             run,
             life: message.life,

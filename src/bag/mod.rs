@@ -16,6 +16,7 @@ mod schema;
 mod sqlite;
 mod storage;
 mod survey;
+mod verdict;
 mod write;
 
 pub use cut::{Cut, Cutting};
@@ -27,6 +28,7 @@ pub use reader::{Bag, Message, Messages, Select};
 pub use schema::Schema;
 pub use storage::{Definition, Order, Topic};
 pub use survey::{Jump, Survey, TopicSurvey, Weights};
+pub use verdict::{Finding, Purpose, Verdict};
 pub use write::{Folder, Writer};
 
 #[cfg(test)]

@@ -210,7 +210,10 @@ impl Survey {
         let age = (message.life, message.version);
         let (run, contract) = (message.run.clone(), hex::encode(&message.contract_hash));
         let checked = Snapshot::try_from(message);
-        let known = self.weights.iter_mut().find(|known| (known.topic.as_str(), &known.run, &known.contract) == (topic, &run, &contract));
+        let known = self
+            .weights
+            .iter_mut()
+            .find(|known| (known.topic.as_str(), &known.run, &known.contract) == (topic, &run, &contract));
         let index = match known {
             Some(known) => {
                 known.messages += 1;
@@ -220,7 +223,16 @@ impl Survey {
             None => {
                 let topic = topic.to_owned();
                 let contract = contract.clone();
-                self.weights.push(Weights { topic, run, contract, first: age, last: age, messages: 1, refused: 0, problem: None });
+                self.weights.push(Weights {
+                    topic,
+                    run,
+                    contract,
+                    first: age,
+                    last: age,
+                    messages: 1,
+                    refused: 0,
+                    problem: None,
+                });
                 match self.weights.last_mut() {
                     Some(new) => new,
                     None => return,

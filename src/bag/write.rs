@@ -38,9 +38,11 @@ impl<W: Write + Seek> Writer<W> {
         let mut out = options.create(out).map_err(fail)?;
         let mut declared = Vec::with_capacity(topics.len());
         for topic in topics {
-            let known = || Schema::definition(&topic.type_name).map(|text| Definition { encoding: "ros2msg".into(), text });
+            let known =
+                || Schema::definition(&topic.type_name).map(|text| Definition { encoding: "ros2msg".into(), text });
             let definition = topic.definition.clone().or_else(known);
-            let (encoding, text) = definition.map(|definition| (definition.encoding, definition.text)).unwrap_or_default();
+            let (encoding, text) =
+                definition.map(|definition| (definition.encoding, definition.text)).unwrap_or_default();
             let schema = out.add_schema(&topic.type_name, &encoding, text.as_bytes()).map_err(fail)?;
             let metadata = BTreeMap::from([
                 ("offered_qos_profiles".to_owned(), qos::write(&topic.offers)),
@@ -59,7 +61,8 @@ impl<W: Write + Seek> Writer<W> {
             return Err(Error::invalid(format!("topic {} is not among the {count} of this bag", message.topic)));
         };
         let time = |nanoseconds: i64| {
-            u64::try_from(nanoseconds).map_err(|_| Error::invalid(format!("the time {nanoseconds} ns lies before 1970: mcap has no such")))
+            u64::try_from(nanoseconds)
+                .map_err(|_| Error::invalid(format!("the time {nanoseconds} ns lies before 1970: mcap has no such")))
         };
         let (log_time, publish_time) = (time(message.time_ns)?, time(message.sent_ns)?);
         let header = MessageHeader { channel_id: *channel_id, sequence: 0, log_time, publish_time };
@@ -123,7 +126,9 @@ impl Folder {
     /// Makes the folder, which must not exist.
     pub fn create(path: &Path, topics: &[Topic]) -> Result<Self> {
         fs::create_dir(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Error::invalid(format!("{} exists already: give another name", path.display())),
+            std::io::ErrorKind::AlreadyExists => {
+                Error::invalid(format!("{} exists already: give another name", path.display()))
+            }
             _ => Error::io(path)(error),
         })?;
         let name = path.file_name().unwrap_or(std::ffi::OsStr::new("bag")).to_string_lossy();

@@ -130,7 +130,8 @@ impl Evaluation {
 }
 
 /// A table with one line, numbers to the right.
-fn calm(header: &[&str]) -> Table {
+/// A table with little ink; all columns but the first to the right.
+pub(super) fn calm(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'))).set_header(header);
     for column in table.column_iter_mut().skip(1) {

@@ -112,7 +112,9 @@ fn walk(bytes: Bytes) -> Unpacked {
     while at < bytes.len() {
         let Some((opcode, len)) = records::head(&bytes[at..]) else { break };
         let begin = at + HEAD;
-        let Some(end) = usize::try_from(len).ok().and_then(|len| begin.checked_add(len)).filter(|&end| end <= bytes.len()) else {
+        let Some(end) =
+            usize::try_from(len).ok().and_then(|len| begin.checked_add(len)).filter(|&end| end <= bytes.len())
+        else {
             break;
         };
         let body = &bytes[begin..end];

@@ -82,7 +82,8 @@ impl Messages {
         match piece.unpack(&self.file, self.scan.size) {
             Ok(unpacked) => {
                 if 0 < unpacked.rest && !piece.cut {
-                    let messages = piece.indexed.checked_sub(unpacked.entries.len() as u64).filter(|_| 0 < piece.indexed);
+                    let messages =
+                        piece.indexed.checked_sub(unpacked.entries.len() as u64).filter(|_| 0 < piece.indexed);
                     self.lose(index, unpacked.rest as u64, "records in a chunk that are not whole".into(), messages);
                 }
                 Ok(Some(unpacked))

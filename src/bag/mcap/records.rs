@@ -83,7 +83,8 @@ pub(super) fn chunk(body: &[u8], len: u64) -> Option<ChunkHead> {
     let at = CHUNK + 4 + name_len + 8;
     let stored = u64_at(body, at - 8)?;
     let (start_ns, end_ns) = (time(u64_at(body, 0)?), time(u64_at(body, 8)?));
-    let head = ChunkHead { start_ns, end_ns, unpacked: u64_at(body, 16)?, crc: u32_at(body, 24)?, compression, at, stored };
+    let head =
+        ChunkHead { start_ns, end_ns, unpacked: u64_at(body, 16)?, crc: u32_at(body, 24)?, compression, at, stored };
     (stored.checked_add(at as u64)? == len).then_some(head)
 }
 

@@ -48,6 +48,9 @@ fn stands(window: &mut Window<'_>, at: u64, size: u64, topics: &Topics, chain: u
             let fits = head.is_some_and(|head| topics.of(head.channel).is_some());
             Ok(fits && stands(window, end, size, topics, chain - 1)?)
         }
-        opcode => Ok(chain < CHAIN && opcode < 0x80 && records::known(opcode) && stands(window, end, size, topics, chain - 1)?),
+        opcode => Ok(chain < CHAIN
+            && opcode < 0x80
+            && records::known(opcode)
+            && stands(window, end, size, topics, chain - 1)?),
     }
 }

@@ -125,7 +125,9 @@ impl Walk<'_> {
         }
         match opcode {
             op::MESSAGE => {
-                let Some(head) = records::message(self.at(body, records::MESSAGE.min(len as usize))?) else { return Ok(Step::Broken) };
+                let Some(head) = records::message(self.at(body, records::MESSAGE.min(len as usize))?) else {
+                    return Ok(Step::Broken);
+                };
                 self.add_loose(at, end, head.time_ns);
                 return Ok(Step::To(end));
             }
@@ -134,7 +136,14 @@ impl Walk<'_> {
                 let Some(head) = records::chunk(head, len) else { return Ok(Step::Broken) };
                 self.close_loose();
                 let span_ns = (head.start_ns, head.end_ns);
-                self.scan.pieces.push(Piece { offset: at, len: end - at, span_ns, chunk: Some(head), cut: false, indexed: 0 });
+                self.scan.pieces.push(Piece {
+                    offset: at,
+                    len: end - at,
+                    span_ns,
+                    chunk: Some(head),
+                    cut: false,
+                    indexed: 0,
+                });
             }
             op::MESSAGE_INDEX => {
                 let count = records::indexed(self.at(body, 6.min(len as usize))?).unwrap_or(0);
@@ -143,7 +152,8 @@ impl Walk<'_> {
                 }
             }
             op::SCHEMA | op::CHANNEL | op::STATISTICS => {
-                let Ok(record) = mcap::parse_record(opcode, self.at(body, len as usize)?).map(Record::into_owned) else {
+                let Ok(record) = mcap::parse_record(opcode, self.at(body, len as usize)?).map(Record::into_owned)
+                else {
                     return Ok(Step::Broken);
                 };
                 match record {

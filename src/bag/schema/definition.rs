@@ -53,7 +53,9 @@ impl<'a> Definitions<'a> {
         let (package, kind) = name.split_once('/')?;
         let plain = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         let files = self.prefixes.iter().map(|prefix| prefix.join(format!("share/{package}/msg/{kind}.msg")));
-        let sourced = || (plain(package) && plain(kind)).then(|| files.map(std::fs::read_to_string).find_map(Result::ok)).flatten();
+        let sourced = || {
+            (plain(package) && plain(kind)).then(|| files.map(std::fs::read_to_string).find_map(Result::ok)).flatten()
+        };
         standard::text(name).map(str::to_owned).or_else(sourced)
     }
 }
@@ -135,7 +137,8 @@ mod tests {
     #[test]
     fn definitions_stand_behind_separators_with_either_form_of_name() {
         let bar = "=".repeat(80);
-        let text = format!("B b\nc/D d\n{bar}\nMSG: a/msg/B\nint8 x\n{bar}\nMSG: c/D\nint8 y\n{bar}\nIDL: e/F\nstruct\n");
+        let text =
+            format!("B b\nc/D d\n{bar}\nMSG: a/msg/B\nint8 x\n{bar}\nMSG: c/D\nint8 y\n{bar}\nIDL: e/F\nstruct\n");
         let definitions = Definitions::new(Some(("a/msg/A", &text)), &[]);
         assert_eq!(definitions.find("a/A").unwrap(), "B b\nc/D d\n");
         assert_eq!(definitions.find("a/B").unwrap(), "int8 x\n");

@@ -28,8 +28,12 @@ impl Schema {
             return Err(Error::invalid(format!("{name} is encoded as {format:?}; only \"cdr\" is understood")));
         }
         let own = definition.as_ref().filter(|definition| definition.encoding == "ros2msg");
-        let definitions = Definitions::new(own.map(|definition| (type_name.as_str(), definition.text.as_str())), prefixes);
-        let other = definition.as_ref().map(|definition| definition.encoding.as_str()).filter(|&encoding| encoding != "ros2msg");
+        let definitions =
+            Definitions::new(own.map(|definition| (type_name.as_str(), definition.text.as_str())), prefixes);
+        let other = definition
+            .as_ref()
+            .map(|definition| definition.encoding.as_str())
+            .filter(|&encoding| encoding != "ros2msg");
         Self::compile(type_name, definitions).map_err(|reason| {
             let hint = other.map(|encoding| format!(" (the bag defines it in {encoding}, which is not understood)"));
             Error::invalid(format!("{name} has the type {type_name}: {reason}{}", hint.unwrap_or_default()))
@@ -44,7 +48,8 @@ impl Schema {
 
     /// One of the types that we know: those of handoff, and what they are made of.
     pub fn known(type_name: &str) -> Result<Self> {
-        Self::compile(type_name, Definitions::new(None, &[])).map_err(|reason| Error::invalid(format!("{type_name}: {reason}")))
+        Self::compile(type_name, Definitions::new(None, &[]))
+            .map_err(|reason| Error::invalid(format!("{type_name}: {reason}")))
     }
 
     /// The definition of a type that we know, with those that it needs.

@@ -44,7 +44,10 @@ const COMMON: &[(&str, &str)] = &[
     ("geometry_msgs/Transform", "Vector3 translation\nQuaternion rotation"),
     ("geometry_msgs/TransformStamped", "std_msgs/Header header\nstring child_frame_id\nTransform transform"),
     ("tf2_msgs/TFMessage", "geometry_msgs/TransformStamped[] transforms"),
-    ("sensor_msgs/JointState", "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort"),
+    (
+        "sensor_msgs/JointState",
+        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort",
+    ),
     ("trajectory_msgs/JointTrajectory", "std_msgs/Header header\nstring[] joint_names\nJointTrajectoryPoint[] points"),
     (
         "trajectory_msgs/JointTrajectoryPoint",
@@ -52,7 +55,10 @@ const COMMON: &[(&str, &str)] = &[
     ),
     ("rosgraph_msgs/Clock", "builtin_interfaces/Time clock"),
     ("diagnostic_msgs/KeyValue", "string key\nstring value"),
-    ("diagnostic_msgs/DiagnosticStatus", "byte level\nstring name\nstring message\nstring hardware_id\nKeyValue[] values"),
+    (
+        "diagnostic_msgs/DiagnosticStatus",
+        "byte level\nstring name\nstring message\nstring hardware_id\nKeyValue[] values",
+    ),
     ("diagnostic_msgs/DiagnosticArray", "std_msgs/Header header\nDiagnosticStatus[] status"),
     (
         "rcl_interfaces/Log",
@@ -76,7 +82,8 @@ mod tests {
         let mut files: Vec<String> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         files.sort();
-        let names: Vec<String> = OURS.iter().map(|(name, _)| format!("{}.msg", name.split('/').next_back().unwrap())).collect();
+        let names: Vec<String> =
+            OURS.iter().map(|(name, _)| format!("{}.msg", name.split('/').next_back().unwrap())).collect();
         assert_eq!(files, names);
         for (name, _) in OURS.iter().chain(COMMON) {
             Schema::known(name).unwrap();

@@ -61,7 +61,9 @@ type Topics = (Vec<Topic>, Vec<i64>, Option<(i64, i64)>, bool);
 /// Topics with their ids, first and last time, and whether there is an index by time.
 fn read_topics(connection: &Connection) -> Result<Topics, Sql> {
     let has = |table: &str, column: &str| {
-        connection.query_row("SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2", [table, column], |row| row.get::<_, i64>(0))
+        connection.query_row("SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2", [table, column], |row| {
+            row.get::<_, i64>(0)
+        })
     };
     let offers = if has("topics", "offered_qos_profiles")? == 1 { "offered_qos_profiles" } else { "''" };
     let hash = if has("topics", "type_description_hash")? == 1 { "type_description_hash" } else { "''" };
@@ -83,9 +85,11 @@ fn read_topics(connection: &Connection) -> Result<Topics, Sql> {
             type_hash: text(5)?,
         });
     }
-    let span = connection.query_row("SELECT (SELECT min(timestamp) FROM messages), (SELECT max(timestamp) FROM messages)", [], |row| {
-        Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-    });
+    let span = connection.query_row(
+        "SELECT (SELECT min(timestamp) FROM messages), (SELECT max(timestamp) FROM messages)",
+        [],
+        |row| Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?)),
+    );
     // Where they cannot be had, the file may begin and end at any time.
     let span_ns = span.unwrap_or(Some((i64::MIN, i64::MAX)));
     let indexed = connection.query_row(
@@ -99,7 +103,8 @@ fn read_topics(connection: &Connection) -> Result<Topics, Sql> {
 
 fn definition(connection: &Connection, type_name: &str) -> Result<Option<Definition>, Sql> {
     let sql = "SELECT encoding, encoded_message_definition FROM message_definitions WHERE topic_type = ?1 ORDER BY id";
-    let found = connection.query_row(sql, [type_name], |row| Ok(Definition { encoding: row.get(0)?, text: row.get(1)? }));
+    let found =
+        connection.query_row(sql, [type_name], |row| Ok(Definition { encoding: row.get(0)?, text: row.get(1)? }));
     match found {
         Ok(definition) => Ok(Some(definition).filter(|definition| !definition.text.is_empty())),
         Err(Sql::QueryReturnedNoRows) => Ok(None),

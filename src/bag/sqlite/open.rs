@@ -46,7 +46,8 @@ impl Head {
 impl Base {
     pub(super) fn new(stored: &Path) -> Result<Self> {
         let bytes = fs::metadata(stored).map_err(Error::io(stored))?.len();
-        let logs: Vec<PathBuf> = ["-wal", "-journal"].iter().map(|suffix| beside(stored, suffix)).filter(|log| is_filled(log)).collect();
+        let logs: Vec<PathBuf> =
+            ["-wal", "-journal"].iter().map(|suffix| beside(stored, suffix)).filter(|log| is_filled(log)).collect();
         let head = Head::read(stored);
         // SQLite would read the rest of a page that is not whole as zeros.
         let whole = head.map_or(bytes, |head| bytes - bytes % head.page);
@@ -59,7 +60,8 @@ impl Base {
             fs::copy(log, place(log)).map_err(Error::io(log))?;
         }
         let path = place(stored);
-        let (file, copy) = (File::open(stored).map_err(Error::io(stored))?, File::create(&path).map_err(Error::io(&path))?);
+        let (file, copy) =
+            (File::open(stored).map_err(Error::io(stored))?, File::create(&path).map_err(Error::io(&path))?);
         io::copy(&mut file.take(whole), &mut &copy).map_err(Error::io(&path))?;
         Ok(Self { path, bytes, head, copy: Some(folder) })
     }
@@ -86,7 +88,13 @@ impl Base {
     pub(super) fn missing(&self, name: &Path) -> Option<Damage> {
         let missing = self.head.map_or(0, |head| (head.page * head.pages).saturating_sub(self.bytes));
         let what = "the database is shorter than it says".into();
-        (0 < missing).then(|| Damage { file: name.to_owned(), offset: self.bytes, what, bytes: missing, messages: None })
+        (0 < missing).then(|| Damage {
+            file: name.to_owned(),
+            offset: self.bytes,
+            what,
+            bytes: missing,
+            messages: None,
+        })
     }
 }
 

@@ -90,9 +90,13 @@ impl Messages {
                     };
                     let found = connection
                         .prepare_cached("SELECT id, timestamp, topic_id, data FROM messages WHERE id = ?1")
-                        .and_then(|mut statement| statement.query_row([key.1], |row| Ok(take(row, &self.topics, &mut self.unfit))));
+                        .and_then(|mut statement| {
+                            statement.query_row([key.1], |row| Ok(take(row, &self.topics, &mut self.unfit)))
+                        });
                     match found {
-                        Ok((_, raw)) => self.batch.extend(raw.filter(|raw| self.selection.wants(raw.topic, raw.time_ns))),
+                        Ok((_, raw)) => {
+                            self.batch.extend(raw.filter(|raw| self.selection.wants(raw.topic, raw.time_ns)))
+                        }
                         Err(_) => self.unfit.messages += 1,
                     }
                 }

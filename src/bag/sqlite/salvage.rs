@@ -14,7 +14,8 @@ pub(super) fn keys(connection: &Connection, order: Order, span_ns: (i64, i64)) -
             keys.push(if order == Order::Time { (time, id) } else { (id, id) });
         }
     }
-    let page: u64 = connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0)).map_or(0, |size| size as u64);
+    let page: u64 =
+        connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0)).map_or(0, |size| size as u64);
     (keys, walk.jumps * page)
 }
 
@@ -49,7 +50,9 @@ impl Walk<'_> {
         let found = self
             .connection
             .prepare_cached("SELECT id, timestamp FROM messages WHERE id >= ?1 ORDER BY id LIMIT 1")
-            .and_then(|mut statement| statement.query_row([id], |row| Ok((row.get(0)?, row.get::<_, i64>(1).unwrap_or_default()))));
+            .and_then(|mut statement| {
+                statement.query_row([id], |row| Ok((row.get(0)?, row.get::<_, i64>(1).unwrap_or_default())))
+            });
         match found {
             Ok(found) => Ok(Some(found)),
             Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),

@@ -61,20 +61,24 @@ fn every_combination_is_read_and_decoded_as_other_readers_do() {
         for (index, (ours, theirs)) in ours.iter().zip(&lines).enumerate() {
             assert_eq!(ours, theirs, "{name}, message {index}");
         }
-        let latched: Vec<&str> = bag.topics().iter().filter(|topic| topic.latched()).map(|topic| topic.name.as_str()).collect();
+        let latched: Vec<&str> =
+            bag.topics().iter().filter(|topic| topic.latched()).map(|topic| topic.name.as_str()).collect();
         let has_offers = !["sqlite-1-1", "sqlite-1-2", "sqlite-1-3"].contains(&name);
         assert_eq!(latched, if has_offers { vec!["/policy_weights"] } else { vec![] }, "{name}");
         bags += 1;
     }
     assert_eq!(bags, 14 + 36 + 12 + 1 + 16);
 
-    let decoded: Vec<Decoded> = serde_json::from_slice(&std::fs::read(folder.path().join("decoded.list")).unwrap()).unwrap();
+    let decoded: Vec<Decoded> =
+        serde_json::from_slice(&std::fs::read(folder.path().join("decoded.list")).unwrap()).unwrap();
     assert!(decoded.len() > 200);
     for Decoded { type_name, text, data, value } in decoded {
         let data = hex::decode(data).unwrap();
         let schema = Schema::parse(&type_name, &text).unwrap();
         let mut ours: serde_json::Value = decode(&schema, &data).unwrap();
-        if let Some(map) = ours.as_object_mut().filter(|map| map.len() == value.as_object().map_or(0, |map| map.len()) + 1) {
+        if let Some(map) =
+            ours.as_object_mut().filter(|map| map.len() == value.as_object().map_or(0, |map| map.len()) + 1)
+        {
             map.remove("structure_needs_at_least_one_member");
         }
         assert_eq!(ours, value, "{type_name}");

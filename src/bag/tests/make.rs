@@ -39,11 +39,8 @@ pub(super) struct Layout {
     pub(super) zstd: bool,
 }
 
-pub(super) const LAYOUTS: [Layout; 3] = [
-    Layout { chunks: false, zstd: false },
-    Layout { chunks: true, zstd: false },
-    Layout { chunks: true, zstd: true },
-];
+pub(super) const LAYOUTS: [Layout; 3] =
+    [Layout { chunks: false, zstd: false }, Layout { chunks: true, zstd: false }, Layout { chunks: true, zstd: true }];
 
 pub(super) fn mcap(items: &[Item], layout: Layout) -> Vec<u8> {
     let options = WriteOptions::new()

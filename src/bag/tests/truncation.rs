@@ -5,7 +5,9 @@ use rand::RngExt as _;
 
 /// Ends of all records, those in chunks that are not compressed included, and ends of messages.
 fn ends(bytes: &[u8], begin: usize, end: usize, records: &mut Vec<usize>, messages: &mut Vec<usize>) {
-    let number = |at: usize, size: usize| bytes[at..at + size].iter().rev().fold(0usize, |sum, &byte| sum << 8 | usize::from(byte));
+    let number = |at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0usize, |sum, &byte| sum << 8 | usize::from(byte))
+    };
     let mut at = begin;
     while at + 9 <= end {
         let (opcode, body) = (bytes[at], at + 9);
@@ -71,15 +73,25 @@ fn a_truncated_database_gives_only_messages_of_the_whole_one_and_most_of_what_is
     drop(sqlite(&whole, &items));
     let bytes = std::fs::read(&whole).unwrap();
     let mut rng = rng(4);
-    let cuts = (0..60).map(|_| rng.random_range(100..bytes.len())).chain((1..bytes.len() / 4096).map(|page| page * 4096));
+    let cuts =
+        (0..60).map(|_| rng.random_range(100..bytes.len())).chain((1..bytes.len() / 4096).map(|page| page * 4096));
     for cut in cuts.collect::<Vec<_>>() {
         std::fs::write(&path, &bytes[..cut]).unwrap();
         let (found, damage) = read(&path).unwrap();
         assert!(!damage.is_empty(), "at {cut}");
         assert!(found.is_sorted_by_key(|item| item.1), "at {cut}");
-        assert!(found.iter().all(|item| items.binary_search_by_key(&item.1, |item| item.1).is_ok_and(|at| items[at] == *item)));
+        assert!(
+            found
+                .iter()
+                .all(|item| items.binary_search_by_key(&item.1, |item| item.1).is_ok_and(|at| items[at] == *item))
+        );
         // Pages of the index and of the tree are lost, too; of the rest nothing is.
         let share = cut as f64 / bytes.len() as f64;
-        assert!(0.8 * share - 0.2 < found.len() as f64 / items.len() as f64, "{} messages at {cut} of {}", found.len(), bytes.len());
+        assert!(
+            0.8 * share - 0.2 < found.len() as f64 / items.len() as f64,
+            "{} messages at {cut} of {}",
+            found.len(),
+            bytes.len()
+        );
     }
 }
