@@ -127,3 +127,46 @@ impl Progress {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bag::{Message, Qos, Topic, Writer};
+
+    /// A bag of ten texts.
+    fn make(path: &Path) {
+        let offers = vec![Qos { reliable: Some(true), transient_local: Some(false), depth: Some(1) }];
+        let (name, type_name, format) = ("/a".into(), "std_msgs/msg/String".into(), "cdr".into());
+        let topic = Topic { name, type_name, format, offers, type_hash: String::new(), definition: None };
+        let mut writer = Writer::new(path, std::fs::File::create(path).unwrap(), &[topic]).unwrap();
+        for time_ns in 0..10 {
+            let data = [0, 1, 0, 0, 2, 0, 0, 0, b'x', 0].to_vec().into();
+            writer.write(&Message { topic: 0, time_ns, sent_ns: time_ns, data }).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    fn info(bag: &Path, json: bool) -> Result<ExitCode> {
+        super::bag(&BagCommand::Info(BagInfo { bag: bag.to_owned(), json }))
+    }
+
+    #[test]
+    fn exit_codes_tell_fine_unfit_damaged_and_a_bad_request_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mcap");
+        make(&path);
+        assert_eq!(info(&path, false).unwrap(), ExitCode::SUCCESS);
+        let check =
+            BagCheck { bag: path.clone(), purpose: BagPurpose::Learning, namespace: None, run: None, json: false };
+        assert_eq!(super::bag(&BagCommand::Check(check)).unwrap(), ExitCode::from(UNFIT));
+        let out = folder.path().join("out");
+        let cut = |bag: &Path| BagCut { bag: bag.to_owned(), from: None, to: None, topics: vec![], out: out.clone() };
+        assert_eq!(super::bag(&BagCommand::Cut(cut(&path))).unwrap(), ExitCode::SUCCESS);
+        assert!(matches!(super::bag(&BagCommand::Cut(cut(&path))), Err(Error::Invalid(_))), "it exists already");
+        assert_eq!(info(&out, true).unwrap(), ExitCode::SUCCESS);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+        assert_eq!(info(&path, true).unwrap(), ExitCode::from(DAMAGED));
+        assert!(matches!(info(&folder.path().join("none"), false), Err(Error::Invalid(_))));
+    }
+}

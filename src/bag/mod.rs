@@ -16,6 +16,7 @@ mod schema;
 mod sqlite;
 mod storage;
 mod survey;
+mod track;
 mod verdict;
 mod write;
 

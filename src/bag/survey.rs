@@ -1,17 +1,15 @@
 //! What a bag holds and how healthy it is, in one pass in the order of recording.
 
 use super::damage::Damage;
-use super::decode::{decode, stamp_ns};
-use super::intervals::Intervals;
-use super::message::{JointNames, PolicyWeights, TransitionHead};
+use super::decode::decode;
+use super::message::{PolicyWeights, TransitionHead};
 use super::qos::Qos;
 use super::reader::{Bag, Message, Select};
-use super::schema::Schema;
 use super::storage::Order;
+use super::track::{Track, secs};
 use crate::contract::{Contract, Snapshot};
 use crate::error::Result;
 use serde::Serialize;
-use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -24,8 +22,6 @@ pub(super) const TRANSITIONS: &str = "handoff/msg/TransitionBatch";
 const JUMP_NS: i64 = 100_000_000;
 /// Jumps that are listed; all are counted.
 const MAX_JUMPS: usize = 100;
-/// Kinds of joint lists of a topic that are kept.
-const MAX_LISTS: usize = 4;
 
 /// Everything that `bag info` says. Times are seconds since the earliest message unless they are named otherwise.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -139,17 +135,6 @@ pub struct Weights {
     pub refused: u64,
     /// Why the first of them is.
     pub problem: Option<String>,
-}
-
-/// What is kept of a topic while it is read.
-struct Track {
-    schema: Option<Schema>,
-    survey: TopicSurvey,
-    intervals: Intervals,
-    span_ns: Option<(i64, i64)>,
-    last_ns: Option<i64>,
-    last_stamp_ns: Option<i64>,
-    joints: BTreeSet<Vec<String>>,
 }
 
 impl Survey {
@@ -269,81 +254,5 @@ impl Survey {
     /// Whether something was lost, or fewer messages were found than the bag says it has.
     pub fn damaged(&self) -> bool {
         !self.damage.is_empty() || self.stated_messages.is_some_and(|stated| self.messages < stated)
-    }
-}
-
-fn secs(nanoseconds: i64) -> f64 {
-    nanoseconds as f64 * 1e-9
-}
-
-impl Track {
-    fn new(topic: &super::Topic, prefixes: &[PathBuf]) -> Self {
-        let schema = Schema::of(topic, prefixes);
-        let survey = TopicSurvey {
-            name: topic.name.clone(),
-            type_name: topic.type_name.clone(),
-            format: topic.format.clone(),
-            offers: topic.offers.clone(),
-            latched: topic.latched(),
-            problem: schema.as_ref().err().map(ToString::to_string),
-            ..TopicSurvey::default()
-        };
-        Self {
-            schema: schema.ok(),
-            survey,
-            intervals: Intervals::default(),
-            span_ns: None,
-            last_ns: None,
-            last_stamp_ns: None,
-            joints: BTreeSet::new(),
-        }
-    }
-
-    fn add(&mut self, message: &Message) {
-        let Message { time_ns, data, .. } = message;
-        let survey = &mut self.survey;
-        survey.messages += 1;
-        survey.bytes += data.len() as u64;
-        let (start, end) = self.span_ns.unwrap_or((*time_ns, *time_ns));
-        self.span_ns = Some((start.min(*time_ns), end.max(*time_ns)));
-        if let Some(last) = self.last_ns.replace(*time_ns) {
-            self.intervals.add(last, *time_ns);
-        }
-        let Some(schema) = &self.schema else { return };
-        if let Err(error) = decode::<IgnoredAny>(schema, data) {
-            survey.malformed += 1;
-            survey.problem.get_or_insert(error.to_string());
-            return;
-        }
-        if schema.stamped() {
-            let stamp = stamp_ns(data);
-            if let (Some(last), Some(stamp)) = (self.last_stamp_ns, stamp) {
-                survey.repeated_stamps += u64::from(stamp == last);
-                survey.stamps_back += u64::from(stamp < last);
-            }
-            self.last_stamp_ns = stamp;
-        }
-        if survey.type_name == JOINT_STATE
-            && let Ok(JointNames { name }) = decode::<JointNames<'_>>(schema, data)
-        {
-            let known = self.joints.iter().any(|known| known.iter().eq(name.iter()));
-            if !known && self.joints.len() < MAX_LISTS {
-                self.joints.insert(name.into_iter().map(str::to_owned).collect());
-            }
-        }
-    }
-
-    fn finish(self, since: impl Fn(i64) -> f64) -> TopicSurvey {
-        let Self { mut survey, intervals, span_ns, joints, .. } = self;
-        let span = span_ns.map_or(0.0, |(start, end)| secs(end.saturating_sub(start)));
-        survey.rate_hz = (1 < survey.messages && 0.0 < span).then(|| (survey.messages - 1) as f64 / span);
-        let median = intervals.median_ns();
-        survey.median_interval_secs = median.map(|median| median * 1e-9);
-        survey.gaps = median.map_or(0, |median| intervals.longer_than(3.0 * median));
-        let longest = intervals.longest();
-        survey.longest_interval_secs = longest.map(|(interval, _)| secs(interval));
-        survey.longest_interval_at_secs = longest.map(|(_, at)| since(at));
-        survey.joints = joints.into_iter().collect();
-        survey
     }
 }

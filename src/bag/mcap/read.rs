@@ -12,7 +12,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 /// Unpacked bytes that stay in memory where pieces overlap; beyond it, they are unpacked again when they are due.
-const RESIDENT_BYTES: usize = 64 << 20;
+const RESIDENT_BYTES: usize = if cfg!(test) { 8 << 10 } else { 64 << 20 };
 
 /// A piece that is being read.
 struct Open {

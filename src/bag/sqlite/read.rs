@@ -113,7 +113,7 @@ impl Messages {
             "SELECT id, timestamp, topic_id, data FROM messages \
              WHERE (timestamp, id) > (?1, ?2) AND timestamp <= ?3 AND typeof(timestamp) = 'integer' ORDER BY timestamp, id"
         } else {
-            "SELECT id, timestamp, topic_id, data FROM messages WHERE id > ?2 AND (?1, ?3) IS NOT NULL ORDER BY id"
+            "SELECT id, timestamp, topic_id, data FROM messages WHERE id > ?2 AND ?1 IS NOT NULL AND ?3 IS NOT NULL ORDER BY id"
         };
         let start = if time { (from.saturating_sub(1), i64::MAX) } else { (i64::MIN, i64::MIN) };
         let after = self.last.unwrap_or(if from == i64::MIN { (i64::MIN, i64::MIN) } else { start });
