@@ -77,7 +77,7 @@ need_nextest() {
   rm -rf "$state/cargo/target"
 }
 
-# Sets HANDOFF_PYTHON to a Python that has what the tests compare with: TensorBoard's own reader.
+# Sets HANDOFF_PYTHON to a Python that has what the tests compare with: other readers of events and bags.
 need_peers() {
   step peers "$root $(hash_of < "$requirements/tests.txt")" make_peers
   export HANDOFF_PYTHON=$state/peers/bin/python
@@ -85,7 +85,7 @@ need_peers() {
 
 make_peers() {
   choose_python
-  say "fetching TensorBoard, which the tests read events with"
+  say "fetching TensorBoard, rosbags and mcap, which the tests compare with"
   "$python" -m venv "$1"
   pip_install "$1/bin/python" --requirement "$requirements/tests.txt"
 }

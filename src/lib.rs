@@ -2,6 +2,7 @@
 //! ARCHITECTURE.md has the bird's eye; each module is one room.
 
 pub mod app;
+pub mod bag;
 pub mod config;
 pub mod contract;
 pub mod data;

@@ -55,10 +55,16 @@ fn only_sim_names_mujoco() {
 }
 
 #[test]
+fn only_bag_names_the_storages_of_recordings() {
+    only(&["bag"], &["mcap::", "rusqlite::"]);
+}
+
+#[test]
 fn sim_learn_and_ros_never_meet() {
     only(&["sim", "node", "app"], &["crate::sim"]);
     only(&["learn", "node", "app"], &["crate::learn"]);
     only(&["ros", "app"], &["crate::ros"]);
+    only(&["bag", "report", "app"], &["crate::bag"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::config::{self, Config, UpdateMode};
 use crate::error::{Error, Result};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -24,6 +24,9 @@ pub enum Command {
     Eval(Eval),
     /// Draw the learning curve of one or more runs (SVG).
     Curve(Curve),
+    /// Look at, judge, or cut a rosbag2 recording (mcap, sqlite3; broken ones too).
+    #[command(subcommand)]
+    Bag(BagCommand),
     /// Measure speed.
     #[command(subcommand)]
     Bench(Bench),
@@ -153,6 +156,74 @@ pub struct BenchWeights {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `handoff bag`. Exit codes: 0 fine, 1 not fit (check), 2 bad request, 3 damaged (what could be read is shown).
+#[derive(Clone, Debug, Subcommand)]
+pub enum BagCommand {
+    /// Contents and health.
+    Info(BagInfo),
+    /// Is it fit for analysis, for learning? If not, why.
+    Check(BagCheck),
+    /// Copy a part into a bag of its own (mcap); latched messages from before it are carried over.
+    Cut(BagCut),
+}
+
+/// `handoff bag info`.
+#[derive(Args, Clone, Debug)]
+pub struct BagInfo {
+    /// The bag's folder, or one of its files.
+    pub bag: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `handoff bag check`.
+#[derive(Args, Clone, Debug)]
+pub struct BagCheck {
+    /// The bag's folder, or one of its files.
+    pub bag: PathBuf,
+    /// What the exit code is about.
+    #[arg(long = "for", value_name = "PURPOSE", default_value = "analysis")]
+    pub purpose: BagPurpose,
+    /// The robot that is meant, where there are several.
+    #[arg(long)]
+    pub namespace: Option<String>,
+    /// The run whose contract holds, where the bag has no weights.
+    #[arg(long)]
+    pub run: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a bag is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BagPurpose {
+    /// To see what happened.
+    Analysis,
+    /// To train from it.
+    Learning,
+}
+
+/// `handoff bag cut`.
+#[derive(Args, Clone, Debug)]
+pub struct BagCut {
+    /// The bag's folder, or one of its files.
+    pub bag: PathBuf,
+    /// Begin here [s from the first message].
+    #[arg(long, value_name = "SECS", allow_negative_numbers = true)]
+    pub from: Option<f64>,
+    /// End before here [s from the first message].
+    #[arg(long, value_name = "SECS", allow_negative_numbers = true)]
+    pub to: Option<f64>,
+    /// Topics to keep [default: all].
+    #[arg(long, value_name = "TOPIC", num_args = 1.., value_delimiter = ',')]
+    pub topics: Vec<String>,
+    /// The folder to make.
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
 }
 
 /// A node; what follows `--ros-args` goes to ROS.

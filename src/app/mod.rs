@@ -1,5 +1,6 @@
 //! The commands: what a person asks for, from the command line to an exit code.
 
+pub mod bag;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod bench;
 pub mod cli;
@@ -30,8 +31,8 @@ pub use run::run;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod run {
     use super::cli::{Bench, Cli, Command};
-    use super::{bench, commands, nodes, train};
-    use crate::error::Error;
+    use super::{bag, bench, commands, nodes, train};
+    use crate::error::{Error, Result};
     use clap::Parser as _;
     use std::ffi::OsString;
     use std::path::Path;
@@ -54,19 +55,21 @@ mod run {
             Command::Curve(arguments) => commands::curve(&arguments),
             Command::Bench(Bench::Train(arguments)) => bench::train(&arguments),
             Command::Bench(Bench::Weights(arguments)) => bench::weights(&arguments),
+            Command::Bag(command) => return finish(bag::bag(&command)),
             Command::Sim(arguments) => nodes::sim(&arguments),
             Command::Rollout(arguments) => nodes::rollout(&arguments),
             Command::Learner(arguments) => nodes::learner(&arguments),
         };
-        match outcome {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                tracing::error!("{error}");
-                if !tracing::event_enabled!(tracing::Level::ERROR) {
-                    eprintln!("handoff: {error}");
-                }
-                ExitCode::from(if matches!(error, Error::Io { .. }) { 1 } else { 2 })
+        finish(outcome.map(|()| ExitCode::SUCCESS))
+    }
+
+    fn finish(outcome: Result<ExitCode>) -> ExitCode {
+        outcome.unwrap_or_else(|error| {
+            tracing::error!("{error}");
+            if !tracing::event_enabled!(tracing::Level::ERROR) {
+                eprintln!("handoff: {error}");
             }
-        }
+            ExitCode::from(if matches!(error, Error::Io { .. }) { 1 } else { 2 })
+        })
     }
 }

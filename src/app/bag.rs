@@ -1,0 +1,172 @@
+//! `handoff bag info`, `check` and `cut`. Exit code 3: the bag is damaged; what could be read is shown all the same.
+
+use super::cli::{BagCheck, BagCommand, BagCut, BagInfo, BagPurpose};
+use crate::bag::{Bag, Cut, Purpose, Survey, Verdict};
+use crate::error::{Error, Result};
+use crate::report;
+use crate::run::{self, RunDir, Which};
+use serde::Serialize;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The bag is not fit.
+const UNFIT: u8 = 1;
+/// The bag is damaged.
+const DAMAGED: u8 = 3;
+
+/// Does what is asked of a bag.
+pub fn bag(command: &BagCommand) -> Result<ExitCode> {
+    match command {
+        BagCommand::Info(arguments) => info(arguments),
+        BagCommand::Check(arguments) => check(arguments),
+        BagCommand::Cut(arguments) => cut(arguments),
+    }
+}
+
+fn info(arguments: &BagInfo) -> Result<ExitCode> {
+    let survey = survey(&arguments.bag)?;
+    if arguments.json {
+        json(&survey)?
+    } else {
+        print(&report::bag::survey(&survey))?
+    }
+    Ok(health(&survey))
+}
+
+fn check(arguments: &BagCheck) -> Result<ExitCode> {
+    let contract = match &arguments.run {
+        Some(run) => Some(run::load(&RunDir::resolve(run, Which::Newest)?, None)?.snapshot.contract),
+        None => None,
+    };
+    let survey = survey(&arguments.bag)?;
+    let verdict = Verdict::new(&survey, arguments.namespace.as_deref(), contract.as_deref());
+    if arguments.json {
+        json(&verdict)?
+    } else {
+        print(&report::bag::verdict(&verdict))?
+    }
+    let health = health(&survey);
+    let purpose = match arguments.purpose {
+        BagPurpose::Analysis => Purpose::Analysis,
+        BagPurpose::Learning => Purpose::Learning,
+    };
+    Ok(if verdict.fit(purpose) { health } else { ExitCode::from(UNFIT) })
+}
+
+fn cut(arguments: &BagCut) -> Result<ExitCode> {
+    let bag = Bag::open(&arguments.bag)?;
+    let cut = Cut { from_secs: arguments.from, to_secs: arguments.to, topics: arguments.topics.clone() };
+    let mut progress = Progress::new();
+    let cutting = cut.write(&bag, &arguments.out, &mut |messages| progress.tell(messages))?;
+    progress.end();
+    let (out, messages, carried) = (arguments.out.display(), cutting.messages, cutting.carried);
+    print(&format!("{out}: {messages} messages, and {carried} latched ones from before"))?;
+    for damage in &cutting.damage {
+        eprintln!("handoff: {damage}");
+    }
+    Ok(if cutting.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
+}
+
+fn survey(path: &Path) -> Result<Survey> {
+    let prefixes: Vec<PathBuf> = std::env::var_os("AMENT_PREFIX_PATH").iter().flat_map(std::env::split_paths).collect();
+    let mut progress = Progress::new();
+    let survey = Survey::take(&Bag::open(path)?, &prefixes, &mut |messages| progress.tell(messages));
+    progress.end();
+    survey
+}
+
+/// Says what was lost, and answers with the code.
+fn health(survey: &Survey) -> ExitCode {
+    for line in report::bag::damage(survey) {
+        eprintln!("handoff: {line}");
+    }
+    if survey.damaged() { ExitCode::from(DAMAGED) } else { ExitCode::SUCCESS }
+}
+
+fn json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Error::invalid(format!("this cannot be written as JSON: {error}")))?;
+    print(&text)
+}
+
+/// Results go to standard output, and nothing else does. A reader that has seen enough is no error.
+fn print(text: &str) -> Result<()> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output")(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Messages so far, rewritten in place on a terminal; nothing when piped.
+struct Progress {
+    terminal: bool,
+    shown: Instant,
+    told: bool,
+}
+
+impl Progress {
+    const PAUSE: Duration = Duration::from_millis(200);
+
+    fn new() -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), shown: Instant::now(), told: false }
+    }
+
+    fn tell(&mut self, messages: u64) {
+        if self.terminal && messages.is_multiple_of(1024) && Self::PAUSE < self.shown.elapsed() {
+            eprint!("\r{messages} messages ");
+            self.shown = Instant::now();
+            self.told = true;
+        }
+    }
+
+    fn end(&self) {
+        if self.told {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bag::{Message, Qos, Topic, Writer};
+
+    /// A bag of ten texts.
+    fn make(path: &Path) {
+        let offers = vec![Qos { reliable: Some(true), transient_local: Some(false), depth: Some(1) }];
+        let (name, type_name, format) = ("/a".into(), "std_msgs/msg/String".into(), "cdr".into());
+        let topic = Topic { name, type_name, format, offers, type_hash: String::new(), definition: None };
+        let mut writer = Writer::new(path, std::fs::File::create(path).unwrap(), &[topic]).unwrap();
+        for time_ns in 0..10 {
+            let data = [0, 1, 0, 0, 2, 0, 0, 0, b'x', 0].to_vec().into();
+            writer.write(&Message { topic: 0, time_ns, sent_ns: time_ns, data }).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    fn info(bag: &Path, json: bool) -> Result<ExitCode> {
+        super::bag(&BagCommand::Info(BagInfo { bag: bag.to_owned(), json }))
+    }
+
+    #[test]
+    fn exit_codes_tell_fine_unfit_damaged_and_a_bad_request_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mcap");
+        make(&path);
+        assert_eq!(info(&path, false).unwrap(), ExitCode::SUCCESS);
+        let check =
+            BagCheck { bag: path.clone(), purpose: BagPurpose::Learning, namespace: None, run: None, json: false };
+        assert_eq!(super::bag(&BagCommand::Check(check)).unwrap(), ExitCode::from(UNFIT));
+        let out = folder.path().join("out");
+        let cut = |bag: &Path| BagCut { bag: bag.to_owned(), from: None, to: None, topics: vec![], out: out.clone() };
+        assert_eq!(super::bag(&BagCommand::Cut(cut(&path))).unwrap(), ExitCode::SUCCESS);
+        assert!(matches!(super::bag(&BagCommand::Cut(cut(&path))), Err(Error::Invalid(_))), "it exists already");
+        assert_eq!(info(&out, true).unwrap(), ExitCode::SUCCESS);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+        assert_eq!(info(&path, true).unwrap(), ExitCode::from(DAMAGED));
+        assert!(matches!(info(&folder.path().join("none"), false), Err(Error::Invalid(_))));
+    }
+}

@@ -1,0 +1,36 @@
+//! rosbag2 recordings: mcap and sqlite3, whole or broken, to messages and back. Executes nothing, and bounds what it allocates.
+
+mod cdr;
+mod cut;
+mod damage;
+mod decode;
+mod files;
+mod intervals;
+mod mcap;
+pub mod message;
+mod metadata;
+mod part;
+mod qos;
+mod reader;
+mod schema;
+mod sqlite;
+mod storage;
+mod survey;
+mod track;
+mod verdict;
+mod write;
+
+pub use cut::{Cut, Cutting};
+pub use damage::Damage;
+pub use decode::{decode, stamp_ns};
+pub use metadata::Metadata;
+pub use qos::Qos;
+pub use reader::{Bag, Message, Messages, Select};
+pub use schema::Schema;
+pub use storage::{Definition, Order, Topic};
+pub use survey::{Jump, Survey, TopicSurvey, Weights};
+pub use verdict::{Finding, Purpose, Verdict};
+pub use write::{Folder, Writer};
+
+#[cfg(test)]
+mod tests;

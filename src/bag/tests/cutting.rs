@@ -1,0 +1,210 @@
+//! Parts of bags: what is carried over, what is refused, what a full disk leaves.
+
+use super::make::{LAYOUTS, items, mcap, read, sqlite};
+use crate::bag::{Bag, Cut, Message, Qos, Select, Topic, Writer};
+use crate::error::Error;
+use bytes::Bytes;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn topic(name: &str, type_name: &str, transient_local: bool, depth: u64) -> Topic {
+    let offers = vec![Qos { reliable: Some(true), transient_local: Some(transient_local), depth: Some(depth) }];
+    let (name, type_name, format) = (name.into(), type_name.into(), "cdr".into());
+    Topic { name, type_name, format, offers, type_hash: String::new(), definition: None }
+}
+
+/// A file with `/latched` (depth 2) at 1 s, 2 s, 3 s and `/stream` at each 0.5 s up to 6 s.
+fn bag(folder: &Path) -> PathBuf {
+    let path = folder.join("a.mcap");
+    let topics = [topic("/latched", "std_msgs/msg/String", true, 2), topic("/stream", "std_msgs/msg/Bool", false, 10)];
+    let mut writer = Writer::new(&path, std::fs::File::create(&path).unwrap(), &topics).unwrap();
+    let mut write = |topic: usize, tenths: i64, data: &'static [u8]| {
+        let (time_ns, sent_ns) = (tenths * 100_000_000, tenths * 100_000_000 - 7);
+        writer.write(&Message { topic, time_ns, sent_ns, data: Bytes::from_static(data) }).unwrap();
+    };
+    for half in 1..=12 {
+        write(1, 5 * half, &[0, 1, 0, 0, 1]);
+        match half {
+            2 => write(0, 10, &[0, 1, 0, 0, 2, 0, 0, 0, b'a', 0]),
+            4 => write(0, 20, &[0, 1, 0, 0, 2, 0, 0, 0, b'b', 0]),
+            6 => write(0, 30, &[0, 1, 0, 0, 2, 0, 0, 0, b'c', 0]),
+            _ => {}
+        }
+    }
+    writer.finish().unwrap();
+    path
+}
+
+fn all(path: &Path) -> Vec<(String, i64, i64, u8)> {
+    let bag = Bag::open(path).unwrap();
+    let mut messages = bag.read(&Select::default()).unwrap();
+    let mut found = Vec::new();
+    while let Some(message) = messages.read().unwrap() {
+        let name = bag.topics()[message.topic].name.clone();
+        found.push((name, message.time_ns / 100_000_000, message.sent_ns, message.data[message.data.len() - 2]));
+    }
+    assert_eq!(messages.damage(), []);
+    found
+}
+
+#[test]
+fn a_cut_takes_its_span_and_carries_over_what_latched_topics_would_repeat() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Bag::open(&bag(folder.path())).unwrap();
+    let out = folder.path().join("out");
+    let cut = Cut { from_secs: Some(3.0), to_secs: Some(4.0), topics: vec![] }; // the bag starts at 0.5 s
+    let cutting = cut.write(&source, &out, &mut |_| {}).unwrap();
+    assert_eq!((cutting.messages, cutting.carried, cutting.damage), (2, 2, vec![]));
+    let latched = |sent: i64, letter| ("/latched".to_owned(), 35, sent * 100_000_000 - 7, letter);
+    let stream = |tenths: i64| ("/stream".to_owned(), tenths, tenths * 100_000_000 - 7, 0);
+    assert_eq!(all(&out), [latched(20, b'b'), latched(30, b'c'), stream(35), stream(40)]);
+    let again = Bag::open(&out).unwrap();
+    assert_eq!(again.stated(), Some(4));
+    assert_eq!(again.topics()[0].offers, source.topics()[0].offers);
+    assert_eq!(again.topics()[1].definition.as_ref().unwrap().text, "bool data");
+}
+
+#[test]
+fn a_cut_without_bounds_is_the_whole_of_the_chosen_topics() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Bag::open(&bag(folder.path())).unwrap();
+    let out = folder.path().join("out");
+    let cut = Cut { topics: vec!["/latched".into()], ..Cut::default() };
+    let cutting = cut.write(&source, &out, &mut |_| {}).unwrap();
+    assert_eq!((cutting.messages, cutting.carried), (3, 0));
+    assert_eq!(Bag::open(&out).unwrap().topics().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused_in_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Bag::open(&bag(folder.path())).unwrap();
+    let refusal = |cut: Cut, out: &str| match cut.write(&source, &folder.path().join(out), &mut |_| {}) {
+        Err(Error::Invalid(sentence)) => sentence,
+        other => panic!("{other:?}"),
+    };
+    let unknown = Cut { topics: vec!["/none".into()], ..Cut::default() };
+    assert!(refusal(unknown, "a").contains("no topic /none in") && !folder.path().join("a").exists());
+    assert!(
+        refusal(Cut { from_secs: Some(2.0), to_secs: Some(1.0), ..Cut::default() }, "a")
+            .contains("--from 2 is not before --to 1")
+    );
+    assert!(refusal(Cut { from_secs: Some(-1.0), ..Cut::default() }, "a").contains("--from -1"));
+    assert!(refusal(Cut { to_secs: Some(f64::NAN), ..Cut::default() }, "a").contains("--to NaN"));
+    std::fs::create_dir(folder.path().join("b")).unwrap();
+    assert!(refusal(Cut::default(), "b").contains("exists already"));
+}
+
+#[test]
+fn a_cut_is_read_alike_by_rosbags_and_mcap() {
+    const READER: &str = "
+import json, sys
+from pathlib import Path
+from mcap.reader import make_reader
+from rosbags.highlevel import AnyReader
+out = Path(sys.argv[1])
+with AnyReader([out]) as reader:
+    found = [[c.topic, c.msgtype, time, reader.deserialize(data, c.msgtype).data] for c, time, data in reader.messages()]
+    assert reader.message_count == len(found)
+    qos = {c.topic: c.ext.offered_qos_profiles[0].durability.name for c in reader.connections}
+with (out / (out.name + '_0.mcap')).open('rb') as file:
+    assert [[c.topic, m.log_time] for _, c, m in make_reader(file).iter_messages()] == [[line[0], line[2]] for line in found]
+print(json.dumps([found, qos]))
+";
+    let folder = tempfile::tempdir().unwrap();
+    let source = Bag::open(&bag(folder.path())).unwrap();
+    let out = folder.path().join("out");
+    let cut = Cut { from_secs: Some(3.0), to_secs: Some(4.0), topics: vec![] };
+    cut.write(&source, &out, &mut |_| {}).unwrap();
+    let python = std::env::var("HANDOFF_PYTHON").unwrap_or_else(|_| "python3".into());
+    let output = Command::new(&python).arg("-c").arg(READER).arg(&out).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (text, truth) = ("std_msgs/msg/String", "std_msgs/msg/Bool");
+    let expected = serde_json::json!([
+        [
+            ["/latched", text, 3_500_000_000i64, "b"],
+            ["/latched", text, 3_500_000_000i64, "c"],
+            ["/stream", truth, 3_500_000_000i64, true],
+            ["/stream", truth, 4_000_000_000i64, true],
+        ],
+        {"/latched": "TRANSIENT_LOCAL", "/stream": "VOLATILE"},
+    ]);
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn a_database_becomes_an_mcap_bag() {
+    let folder = tempfile::tempdir().unwrap();
+    let items = items(100);
+    let path = folder.path().join("a.db3");
+    drop(sqlite(&path, &items));
+    let out = folder.path().join("out");
+    Cut::default().write(&Bag::open(&path).unwrap(), &out, &mut |_| {}).unwrap();
+    assert_eq!(read(&out).unwrap(), (items, vec![]));
+}
+
+#[test]
+fn the_damage_of_the_source_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mcap");
+    let bytes = mcap(&items(200), LAYOUTS[1]);
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let cutting = Cut::default().write(&Bag::open(&path).unwrap(), &folder.path().join("out"), &mut |_| {}).unwrap();
+    assert!(50 < cutting.messages && !cutting.damage.is_empty());
+}
+
+/// A disk with so many bytes left.
+struct Disk {
+    file: Cursor<Vec<u8>>,
+    left: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let count = self.file.write(&bytes[..bytes.len().min(self.left)])?;
+        self.left -= count;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Disk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_leaves_what_was_finished_readable() {
+    use rand::Rng as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mcap");
+    let mut disk = Disk { file: Cursor::new(Vec::new()), left: 3_000_000 };
+    let mut rng = super::make::rng(1);
+    let mut written = 0;
+    {
+        let mut writer = Writer::new(&path, &mut disk, &[topic("/stream", "std_msgs/msg/String", false, 1)]).unwrap();
+        let error = loop {
+            let mut data = vec![0; 10_000]; // does not compress
+            rng.fill_bytes(&mut data);
+            match writer.write(&Message { topic: 0, time_ns: written, sent_ns: 0, data: data.into() }) {
+                Ok(()) => written += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(&error, Error::Io { path: named, .. } if *named == path), "{error}");
+        assert!(writer.finish().is_err());
+    }
+    std::fs::write(&path, disk.file.into_inner()).unwrap();
+    let (found, damage) = read(&path).unwrap();
+    assert!(200 <= found.len() && found.len() as i64 <= written, "{} of {written}", found.len());
+    assert_eq!(damage.len(), 1, "{damage:?}");
+}

@@ -1,0 +1,9 @@
+//! Whole bags, against other readers and against damage.
+
+mod agreement;
+mod cutting;
+mod damage;
+mod make;
+mod noise;
+mod surveying;
+mod truncation;

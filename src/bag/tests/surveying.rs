@@ -1,0 +1,307 @@
+//! What a survey finds, and what a verdict makes of it.
+
+use super::make::{LAYOUTS, items, mcap};
+use crate::bag::{Bag, Message, Purpose, Qos, Survey, Topic, Verdict, Writer};
+use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
+use crate::robot::Robot;
+use bytes::Bytes;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Writes values as little-endian CDR, by hand.
+#[derive(Default)]
+struct Cdr(Vec<u8>);
+
+impl Cdr {
+    fn align(mut self, size: usize) -> Self {
+        self.0.resize(self.0.len().next_multiple_of(size), 0);
+        self
+    }
+
+    fn u32(self, value: u32) -> Self {
+        let mut own = self.align(4);
+        own.0.extend(value.to_le_bytes());
+        own
+    }
+
+    fn u64(self, value: u64) -> Self {
+        let mut own = self.align(8);
+        own.0.extend(value.to_le_bytes());
+        own
+    }
+
+    fn text(self, text: &str) -> Self {
+        let mut own = self.u32(text.len() as u32 + 1);
+        own.0.extend(text.as_bytes());
+        own.0.push(0);
+        own
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend(bytes);
+        self
+    }
+
+    fn f32s(self, values: &[f32]) -> Self {
+        values.iter().fold(self.u32(values.len() as u32), |own, value| own.u32(value.to_bits()))
+    }
+
+    fn f64s(self, values: &[f64]) -> Self {
+        values.iter().fold(self.u32(values.len() as u32), |own, value| own.u64(value.to_bits()))
+    }
+
+    fn message(self) -> Bytes {
+        [&[0, 1, 0, 0], &self.0[..]].concat().into()
+    }
+}
+
+fn joint_state(stamp_ns: i64, names: &[&str]) -> Bytes {
+    let cdr = Cdr::default().u32((stamp_ns / 1_000_000_000) as u32).u32((stamp_ns % 1_000_000_000) as u32).text("");
+    let cdr = names.iter().fold(cdr.u32(names.len() as u32), |cdr, name| cdr.text(name));
+    cdr.f64s(&vec![0.5; names.len()]).f64s(&[]).f64s(&[]).message()
+}
+
+fn contract() -> Contract {
+    Contract {
+        robot: Robot::Panda,
+        joints: JOINTS.map(str::to_owned).to_vec(),
+        task: "reach".into(),
+        observation: vec![Field { name: "joint_position_rad".into(), len: 7 }],
+        action: ActionMeaning::JointDelta { scale_rad: 0.08 },
+        control_period_secs: 1.0 / 30.0,
+        options: Options { count: 2, min_steps: 2, max_steps: 50 },
+        network: Network { architecture: Architecture::OnPolicy, hidden: vec![6] },
+        told: Told::default(),
+    }
+}
+
+fn snapshot(version: u64) -> Snapshot {
+    let contract = contract();
+    Snapshot {
+        run: uuid::Uuid::from_u128(5),
+        life: 1,
+        version,
+        updates: 0,
+        env_steps: 0,
+        random_warmup: false,
+        normaliser: Normaliser::identity(contract.obs_size(), 10.0),
+        parameters: vec![0.25; contract.layout().len()].into(),
+        contract: Arc::new(contract),
+    }
+}
+
+/// msg/PolicyWeights.msg, field by field.
+fn weights(snapshot: &Snapshot) -> Bytes {
+    let cdr = Cdr::default().text(&snapshot.run.to_string()).u32(snapshot.life).u64(snapshot.version);
+    let cdr = cdr.u64(snapshot.updates).u64(snapshot.env_steps).bytes(&[snapshot.random_warmup.into()]);
+    let cdr = cdr.text(&snapshot.contract.to_json()).bytes(&snapshot.contract.hash());
+    let normaliser = &snapshot.normaliser;
+    let cdr = cdr.f32s(&normaliser.mean).f32s(&normaliser.std).u32(normaliser.clip.to_bits());
+    cdr.u64(normaliser.count.to_bits()).f32s(&snapshot.parameters).bytes(&snapshot.hash()).message()
+}
+
+const JOINTS: [&str; 7] =
+    ["panda_joint1", "panda_joint2", "panda_joint3", "panda_joint4", "panda_joint5", "panda_joint6", "panda_joint7"];
+
+struct Recording {
+    folder: tempfile::TempDir,
+    topics: Vec<Topic>,
+    messages: Vec<Message>,
+}
+
+impl Recording {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), topics: Vec::new(), messages: Vec::new() }
+    }
+
+    fn topic(&mut self, name: &str, type_name: &str) -> usize {
+        let offers = vec![Qos { reliable: Some(true), transient_local: Some(false), depth: Some(1) }];
+        let (name, type_name, format) = (name.into(), type_name.into(), "cdr".into());
+        self.topics.push(Topic { name, type_name, format, offers, type_hash: String::new(), definition: None });
+        self.topics.len() - 1
+    }
+
+    fn add(&mut self, topic: usize, time_ns: i64, data: Bytes) {
+        self.messages.push(Message { topic, time_ns, sent_ns: time_ns, data });
+    }
+
+    /// `count` states each millisecond from 1 s, with their stamps.
+    fn states(mut self, name: &str, joints: &[&str], count: i64) -> Self {
+        let topic = self.topic(name, "sensor_msgs/msg/JointState");
+        for index in 0..count {
+            let time = 1_000_000_000 + index * 1_000_000;
+            self.add(topic, time, joint_state(time, joints));
+        }
+        self
+    }
+
+    fn weights(mut self, versions: std::ops::RangeInclusive<u64>) -> Self {
+        let topic = self.topic("/policy_weights", "handoff/msg/PolicyWeights");
+        for version in versions {
+            self.add(topic, 1_000_000_000 + version as i64, weights(&snapshot(version)));
+        }
+        self
+    }
+
+    fn survey(&self) -> Survey {
+        let path = self.folder.path().join("a.mcap");
+        let mut writer = Writer::new(&path, std::fs::File::create(&path).unwrap(), &self.topics).unwrap();
+        for message in &self.messages {
+            writer.write(message).unwrap();
+        }
+        writer.finish().unwrap();
+        survey(&path)
+    }
+}
+
+fn survey(path: &Path) -> Survey {
+    Survey::take(&Bag::open(path).unwrap(), &[] as &[PathBuf], &mut |_| {}).unwrap()
+}
+
+/// Whether it is fit, and all sentences in one.
+fn judge(survey: &Survey, purpose: Purpose, namespace: Option<&str>) -> (bool, String) {
+    let verdict = Verdict::new(survey, namespace, None);
+    let sentences: Vec<String> = verdict.findings.iter().map(|finding| finding.sentence.clone()).collect();
+    (verdict.fit(purpose), sentences.join("\n"))
+}
+
+#[test]
+fn rates_gaps_stamps_and_jumps_are_found() {
+    let mut recording = Recording::new().states("/joint_states", &JOINTS, 1000);
+    recording.add(0, 2_499_000_000, joint_state(1_999_000_000, &JOINTS)); // 0.5 s late, with the last stamp again
+    recording.add(0, 1_100_000_000, joint_state(1_100_000_000, &JOINTS)); // back in time
+    let survey = recording.survey();
+    let topic = &survey.topics[0];
+    assert_eq!((survey.messages, topic.messages, topic.malformed, topic.problem.as_deref()), (1002, 1002, 0, None));
+    assert!((topic.median_interval_secs.unwrap() - 1e-3).abs() < 2e-5);
+    assert_eq!((topic.gaps, topic.longest_interval_secs), (1, Some(0.5)));
+    assert!((topic.longest_interval_at_secs.unwrap() - 0.999).abs() < 1e-9);
+    assert_eq!((topic.repeated_stamps, topic.stamps_back, survey.clock_jump_count), (1, 1, 1));
+    assert!(
+        (survey.clock_jumps[0].at_secs - 1.499).abs() < 1e-9 && (survey.clock_jumps[0].back_secs - 1.399).abs() < 1e-9
+    );
+    assert!((survey.duration_secs - 1.499).abs() < 1e-9 && !survey.damaged());
+    let (_, said) = judge(&survey, Purpose::Analysis, None);
+    assert!(said.contains("the clock jumps back 1 time") && said.contains("repeats a stamp 1 times"), "{said}");
+}
+
+#[test]
+fn contracts_and_versions_are_found_and_broken_weights_are_refused() {
+    let mut recording = Recording::new().weights(3..=7);
+    let mut broken = weights(&snapshot(8)).to_vec();
+    let end = broken.len() - 40;
+    broken[end] ^= 1;
+    recording.add(0, 2_000_000_000, broken.into());
+    let survey = recording.survey();
+    let [found] = &survey.weights[..] else { panic!("{:?}", survey.weights) };
+    assert_eq!((found.first, found.last, found.messages, found.refused), ((1, 3), (1, 8), 6, 1));
+    assert!(found.problem.as_ref().unwrap().contains("hash is"));
+    assert_eq!(survey.contracts.into_values().collect::<Vec<_>>(), [contract()]);
+}
+
+#[test]
+fn a_bag_with_states_commands_and_weights_is_fit_for_analysis() {
+    let survey = Recording::new()
+        .states("/joint_states", &JOINTS, 5)
+        .states("/joint_command", &JOINTS, 5)
+        .weights(1..=1)
+        .survey();
+    let (fit, said) = judge(&survey, Purpose::Analysis, None);
+    assert!(fit, "{said}");
+    let (fit, said) = judge(&survey, Purpose::Learning, None);
+    assert!(!fit && said.contains("it holds no transitions"), "{said}");
+}
+
+#[test]
+fn transitions_of_a_known_contract_are_fit_for_learning() {
+    let head = |hash: [u8; 32]| {
+        let cdr = Cdr::default().text("run").u32(1).text("r0").u64(1).u64(0).u64(0).u64(0).u64(0).bytes(&hash);
+        cdr.u32(0).u32(0).message()
+    };
+    let mut recording = Recording::new().weights(1..=1);
+    let topic = recording.topic("/transitions", "handoff/msg/TransitionBatch");
+    recording.add(topic, 5, head(contract().hash()));
+    let mut survey = recording.survey();
+    let hash = hex::encode(contract().hash());
+    assert_eq!(survey.transitions.get(&hash), Some(&0));
+    survey.transitions.insert(hash, 40);
+    assert!(judge(&survey, Purpose::Learning, None).0);
+    survey.transitions.insert("00".into(), 2);
+    let (fit, said) = judge(&survey, Purpose::Learning, None);
+    assert!(!fit && said.contains("2 transitions are of a contract that is not in it"), "{said}");
+}
+
+#[test]
+fn what_is_missing_or_foreign_is_said_in_a_sentence() {
+    let refusal = |survey: &Survey, namespace: Option<&str>| {
+        let (fit, said) = judge(survey, Purpose::Analysis, namespace);
+        assert!(!fit, "{said}");
+        said
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mcap");
+    std::fs::write(&path, mcap(&[], LAYOUTS[1])).unwrap();
+    assert!(refusal(&survey(&path), None).contains("it holds no message"));
+    std::fs::write(&path, mcap(&items(10), LAYOUTS[1])).unwrap();
+    let said = refusal(&survey(&path), None);
+    assert!(said.contains("no joint states of an arm") && said.contains("there is no JointState at all"), "{said}");
+    assert!(said.contains("no contract (no weights are in it): give the run with --run RUN"), "{said}");
+
+    let said = refusal(&Recording::new().states("/joint_states", &["wheel_left", "wheel_right"], 5).survey(), None);
+    assert!(said.contains("/joint_states speaks of wheel_left wheel_right"), "{said}");
+    let other = ["ur_joint1", "ur_joint2", "ur_joint3", "ur_joint4", "ur_joint5", "ur_joint6", "ur_joint7"];
+    let said = refusal(&Recording::new().states("/joint_states", &other, 5).weights(1..=1).survey(), None);
+    assert!(
+        said.contains("/joint_states speaks of ur_joint1") && said.contains("the contract is for panda_joint1"),
+        "{said}"
+    );
+    assert!(said.contains("/ has no commands"), "{said}");
+
+    let two = Recording::new()
+        .states("/a/joint_states", &JOINTS, 5)
+        .states("/b/franka/joint_states", &JOINTS, 5)
+        .weights(1..=1);
+    let two = two.states("/a/joint_command", &JOINTS, 5).survey();
+    assert!(refusal(&two, None).contains("2 robots are in it: say which with --namespace, one of /a, /b"));
+    assert!(refusal(&two, Some("c")).contains("no robot in the namespace /c; there is /a, /b"));
+    assert!(judge(&two, Purpose::Analysis, Some("a")).0);
+    assert!(refusal(&two, Some("/b")).contains("/b has no commands"));
+
+    let both: Vec<String> =
+        ["left_", "right_"].iter().flat_map(|side| JOINTS.map(|joint| format!("{side}{joint}"))).collect();
+    let both: Vec<&str> = both.iter().map(String::as_str).collect();
+    let said = refusal(&Recording::new().states("/joint_states", &both, 5).weights(1..=1).survey(), None);
+    assert!(said.contains("/joint_states speaks of 2 arms: left_panda_ right_panda_"), "{said}");
+}
+
+#[test]
+fn a_policy_for_either_arm_takes_the_names_of_either() {
+    let mut both = contract();
+    both.robot = Robot::Both;
+    let fr3 = Robot::Fr3.joint_names();
+    let names: Vec<&str> = fr3.iter().map(String::as_str).collect();
+    let survey = Recording::new().states("/joint_states", &names, 5).states("/joint_command", &names, 5).survey();
+    assert!(Verdict::new(&survey, None, Some(&both)).fit(Purpose::Analysis));
+    let panda = Contract { robot: Robot::Panda, ..both };
+    assert!(!Verdict::new(&survey, None, Some(&panda)).fit(Purpose::Analysis));
+}
+
+#[test]
+fn what_was_lost_is_counted_against_what_the_bag_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = mcap(&items(200), LAYOUTS[1]);
+    std::fs::write(folder.path().join("a_0.mcap"), &bytes[..bytes.len() / 2]).unwrap();
+    let text = "rosbag2_bagfile_information: {version: 5, message_count: 200, relative_file_paths: [a_0.mcap]}";
+    std::fs::write(folder.path().join("metadata.yaml"), text).unwrap();
+    let survey = survey(folder.path());
+    assert!(survey.damaged() && 0 < survey.lost_bytes);
+    assert_eq!(survey.lost_messages, Some(200 - survey.messages));
+    let said = crate::report::bag::damage(&survey).join("\n");
+    assert!(
+        said.contains("still being written")
+            && said.contains(&format!("lost in all: {} messages", 200 - survey.messages)),
+        "{said}"
+    );
+    let table = crate::report::bag::survey(&survey);
+    assert!(table.contains("/a") && table.contains("std_msgs/msg/String"), "{table}");
+}
