@@ -12,9 +12,9 @@ use crate::learn::HsPpo;
 use crate::node::Output;
 use crate::node::learner::Learner;
 use crate::report::{self, Latency};
-use crate::ros::{self, Node, Publisher, msg};
+use crate::ros::{self, Node, Publisher, msg, srv};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -75,6 +75,8 @@ struct Wire {
     acks: Output<Ack>,
     status: Output<LearnerStatus>,
     weights: Publisher<msg::PolicyWeights>,
+    /// What a rollout gets that pulls, because DDS did not give it the latched one.
+    newest: Arc<Mutex<Option<Snapshot>>>,
     running: ros::Running,
 }
 
@@ -87,7 +89,14 @@ impl Wire {
         node.subscribe("/transitions", everything(), to_queue::<msg::TransitionBatch, Batch>("transitions", batches))?;
         let statuses = to_queue::<msg::RolloutStatus, RolloutStatus>("rollout_status", statuses);
         node.subscribe("/rollout_status", everything(), statuses)?;
+        let newest: Arc<Mutex<Option<Snapshot>>> = Arc::default();
+        let served = newest.clone();
+        node.serve::<srv::GetWeights::Service>("/get_weights", move |_| {
+            let weights = served.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Into::into);
+            srv::GetWeights::Response { available: weights.is_some(), weights: weights.unwrap_or_default() }
+        })?;
         Ok(Self {
+            newest,
             batches: batches_in,
             statuses: statuses_in,
             acks: to_topic::<msg::TransitionAck, _>(node.publish("/transition_ack", everything())?),
@@ -192,6 +201,7 @@ impl<'a> Bench<'a> {
         let snapshot = Snapshot { version: self.version, ..self.first.clone() };
         self.wire.weights.send(&(&snapshot).into())?;
         self.front.published(&snapshot, snapshot.hash());
+        *self.wire.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
         self.said = None;
         Ok(())
     }
