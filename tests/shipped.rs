@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Programs that are installed for `ros2 run` and launch.
-const EXECUTABLES: [&str; 3] = ["sim", "rollout", "learner"];
+const EXECUTABLES: [&str; 4] = ["sim", "rollout", "learner", "policy"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

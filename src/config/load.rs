@@ -1,8 +1,8 @@
 //! Parameter files and parameter maps in, a checked configuration out; and back.
 
 use super::{Algo, Config, Policy};
-use crate::link::Preset;
 use crate::error::{Error, Result};
+use crate::link::Preset;
 use serde_json::{Map, Value};
 
 /// Reads a ROS parameter file for the node `node`: `/**` first, then what is keyed by the node's name.

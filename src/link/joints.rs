@@ -11,6 +11,9 @@ const DIFFERENCE_SECS: f64 = 0.015;
 /// States longer ago than this say nothing about a velocity [s].
 const LONGEST_DIFFERENCE_SECS: f64 = 0.2;
 
+/// States that are out of order are at most this much earlier than the last [s]; an earlier one says that time was set back.
+pub const OUT_OF_ORDER_SECS: f64 = 0.04;
+
 /// The arm at one time, in its own order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
@@ -60,7 +63,7 @@ impl Joints {
             return Err(Error::invalid(format!("a joint state has {value} for {name}; a finite number is right")));
         }
         let stamp_secs = state.stamp_secs;
-        if self.past.back().is_some_and(|(last, _)| stamp_secs < *last - LONGEST_DIFFERENCE_SECS) {
+        if self.past.back().is_some_and(|(last, _)| stamp_secs < *last - OUT_OF_ORDER_SECS) {
             self.clear(); // time was set back
         }
         if self.past.back().is_some_and(|(last, _)| stamp_secs <= *last) {
@@ -91,8 +94,7 @@ impl Joints {
     fn difference(&self, stamp_secs: f64, position: &PerJoint) -> Option<PerJoint> {
         let (at, before) = self.past.front().filter(|(at, _)| *at < stamp_secs)?;
         let secs = stamp_secs - at;
-        (secs <= LONGEST_DIFFERENCE_SECS)
-            .then(|| std::array::from_fn(|joint| (position[joint] - before[joint]) / secs))
+        (secs <= LONGEST_DIFFERENCE_SECS).then(|| std::array::from_fn(|joint| (position[joint] - before[joint]) / secs))
     }
 
     fn places(&self, names: &[String]) -> Result<[usize; ARM_DOF]> {

@@ -3,7 +3,7 @@
 
 mod joints;
 
-pub use joints::{Joints, Measured};
+pub use joints::{Joints, Measured, OUT_OF_ORDER_SECS};
 
 use crate::error::{Error, Result};
 use crate::guard;
