@@ -86,7 +86,7 @@ class Person:
             require(abs(after - before - 0.05) < 0.026, f"decisions at {before} and {after}")
         require(len(self.options[-1].option_probs) == 4, "four options")
 
-    def moves(self, count):
+    def moves(self, count, least=0.05):
         """Commands that begin where the arm stands and keep its limits."""
         first = len(self.commands)
         stood = dict(zip(self.states[-1].name, self.states[-1].position))
@@ -98,7 +98,7 @@ class Person:
             require(abs(position - stood[joint]) < 2e-3, f"{joint} begins at {position}, and stands at {stood[joint]}")
         self.keeps_limits(commands)
         moved = max(abs(a - b) for a, b in zip(commands[-1].position, commands[0].position))
-        require(moved > 0.05, f"the arm was told to move {moved} rad")
+        require(moved >= least, f"the arm was told to move {moved} rad")
 
     def keeps_limits(self, commands):
         for before, after in zip(commands, commands[1:]):
@@ -116,4 +116,4 @@ class Person:
             self.listen(1.0)
         last = self.commands[-2:]
         step = max(abs(a - b) for a, b in zip(last[0].position, last[1].position))
-        require(step < 1e-3, f"{why}: the last step is {step} rad")
+        require(step <= 20 / 60**2, f"{why}: the last step is {step} rad, more than one tick's deceleration")

@@ -134,8 +134,7 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
         }
         if said.as_ref().is_none_or(|(_, at)| STATUS <= at.elapsed()) {
             let status = pilot.status();
-            let news = said.as_ref().is_none_or(|(before, _)| before.sentence != status.sentence);
-            if news {
+            if said.as_ref().is_none_or(|(before, _)| before.turned_to(&status)) {
                 tracing::info!("{}", status.sentence);
             }
             (outputs.status)(&status);

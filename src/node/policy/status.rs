@@ -29,6 +29,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// Whether `next` is another state of node or guard.
+    pub fn turned_to(&self, next: &Self) -> bool {
+        let state = |status: &Self| (status.stage, status.guard.as_ref().map(|report| (report.state, report.reasons)));
+        state(self) != state(next)
+    }
+
     /// Whether somebody should look.
     pub fn is_trouble(&self) -> bool {
         let guard = self.guard.as_ref();
