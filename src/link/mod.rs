@@ -85,19 +85,27 @@ impl Preset {
     }
 
     /// The guard's settings where nothing else is said. A simulation has the whole of the limits, and may be slower than time;
-    /// hardware has a fifth.
+    /// hardware has a fifth. The leash is short: a policy that was trained without limits of acceleration swings about its goal when
+    /// its target may run ahead of the arm (`reach` at 0.08 rad a tick: 99 % success with 0.1 rad, 64 % with 0.2 rad).
     pub fn guard(self) -> guard::Config {
+        const LEASH_RAD: f64 = 0.1;
         if self.link().simulated {
             guard::Config {
                 command_rate_hz: 60.0,
                 state_timeout_secs: 0.5,
                 policy_timeout_secs: 1.0,
                 late_ratio: 1.0,
+                leash_rad: LEASH_RAD,
                 ..guard::Config::simulation()
             }
         } else {
             // without franka_msgs no robot mode is heard
-            guard::Config { command_rate_hz: 100.0, require_mode: false, ..guard::Config::default() }
+            guard::Config {
+                command_rate_hz: 100.0,
+                require_mode: false,
+                leash_rad: LEASH_RAD,
+                ..guard::Config::default()
+            }
         }
     }
 }

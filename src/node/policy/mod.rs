@@ -197,6 +197,13 @@ impl Pilot {
         if task.cube() {
             return Err(Error::invalid(format!("{} needs the pose of an object, which no link tells", contract.task)));
         }
+        let (step, leash) = (contract.action.step_rad(contract.control_period_secs), self.settings.guard.leash_rad);
+        if step > leash {
+            return Err(Error::invalid(format!(
+                "an action of the policy moves a joint by up to {step} rad and guard.leash_rad is {leash}: no first target would be \
+                 taken; give more leash, or train with a smaller action.scale"
+            )));
+        }
         let names = self.joints.names().clone();
         let mut guard = Guard::new(self.settings.guard.clone(), contract, self.settings.arm, Some(names), None)?;
         let policy = Policy::new(snapshot)?;

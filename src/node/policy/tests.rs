@@ -388,6 +388,10 @@ fn policies_and_settings_that_do_not_fit_are_refused() {
     let both = snapshot_of(&Config { robot: Robot::Both, ..config() }, 1);
     pilot.weights(&both).unwrap();
     assert_eq!(pilot.stage(), Stage::Inactive);
+    let mut short = settings(Preset::Isaac);
+    short.guard.leash_rad = 0.05;
+    let said = refusal(Pilot::new(short).unwrap().weights(&snapshot(1)));
+    assert!(said.contains("0.08") && said.contains("0.05"), "{said}");
     let no_arm = Settings { arm: Robot::Both, ..settings(Preset::Isaac) };
     assert!(refusal(Pilot::new(no_arm)).contains("robot: fr3"));
     let no_clock = Settings { guard: Preset::Crisp.guard(), ..settings(Preset::Isaac) };
