@@ -498,6 +498,10 @@ impl Config {
             config.train.rollouts = 1;
             config.train.envs = 4;
         }
+        if algo == Algo::Osac {
+            // K options cost the critics K rows a step.
+            config.learner.osac.batch_size = 128;
+        }
         config
     }
 
