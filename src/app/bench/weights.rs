@@ -119,8 +119,12 @@ struct Bench<'a> {
 }
 
 async fn measure(wire: &mut Wire, bytes: usize, versions: usize) -> Result<Latency> {
-    let (bench, parameters) = Bench::start(wire, bytes)?;
-    let mut bench = bench;
+    // The last size's rollout must have left the graph: Fast DDS gives its port of shared memory to the next one.
+    let deadline = Instant::now() + PATIENCE;
+    while 0 < wire.weights.readers() && Instant::now() < deadline {
+        tokio::time::sleep(STATUS).await;
+    }
+    let (mut bench, parameters) = Bench::start(wire, bytes)?;
     let outcome = bench.run(versions, parameters * size_of::<f32>()).await;
     bench.graph.stop().await;
     outcome
