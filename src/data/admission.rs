@@ -161,7 +161,7 @@ impl Admission {
     pub fn marks(&mut self) -> Vec<(StreamId, u64)> {
         let mut marks = Vec::new();
         for (stream, state) in &mut self.streams {
-            let position = state.ledger.position();
+            let position = state.ledger.mark();
             if state.marked != position {
                 state.marked = position;
                 marks.extend(position.map(|position| (stream.clone(), position)));

@@ -133,9 +133,10 @@ impl Ledger {
         self.lost + self.presumed.saturating_sub(position).saturating_sub(judged.sum())
     }
 
-    /// Transitions in the stream up to the newest batch below which all is settled; `None`: not known yet.
-    pub(super) fn position(&self) -> Option<u64> {
-        self.position
+    /// Transitions in the stream up to the newest batch below which all is settled, now or in a former life; `None`: not
+    /// known yet.
+    pub(super) fn mark(&self) -> Option<u64> {
+        self.position.map(|position| position.max(self.presumed))
     }
 
     /// Ranges of the stream that were counted as lost since the last call.
