@@ -5,9 +5,13 @@ use super::sweep::Sweep;
 use super::watch::Watch;
 use super::{cli, commands, serial};
 use crate::config::{self, Config};
+use crate::data::audit::account;
 use crate::error::{Error, Result};
 use crate::node::Shutdown;
+use crate::node::learner::LOOKS;
+use crate::report;
 use crate::run::RunDir;
+use std::collections::VecDeque;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -38,7 +42,17 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
         say(&format!("{} · ROS domain {} · {}", cli::describe(&config), domain.number, folder.path().display()));
         runtime()?.block_on(supervise(&config, &folder, &domain))?;
     }
+    if config.audit {
+        audit(&folder)?;
+    }
     commands::report(folder.path(), &config)
+}
+
+/// Checks the notes of all processes, and says how many transitions became what.
+fn audit(folder: &RunDir) -> Result<()> {
+    let account = account(&report::audit::read(&folder.logs())?)?;
+    say(&format!("audit: {account}"));
+    Ok(())
 }
 
 async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<()> {
@@ -48,20 +62,25 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
     if std::env::var_os("ROS_LOG_DIR").is_none() {
         environment.push(("ROS_LOG_DIR".into(), folder.logs().join("ros").display().to_string()));
     }
-    let mut graph = Graph::new(program, environment, folder.logs());
+    let patience = Some(config.train.watchdog_secs).filter(|secs| 0.0 < *secs).map(Duration::from_secs_f64);
+    let mut graph = Graph::new(program, environment, folder.logs(), patience);
     let mut watch = Watch::new(folder.path(), config.option_count(), "starting");
     let (stopper, mut shutdown) = Shutdown::new();
     let signals = super::stop::when_signalled(stopper);
     let watched = async {
-        for node in nodes(config, folder.path()) {
-            graph.start(node)?;
-        }
+        let mut waiting: VecDeque<Node> = nodes(config, folder.path()).into();
         loop {
+            // In a domain that others may use, the learner looks around before rollouts and simulators disturb anybody.
+            while graph.is_empty() || !domain.told || graph.is_past("learner", LOOKS) {
+                let Some(node) = waiting.pop_front() else { break };
+                graph.start(node)?;
+            }
             match graph.watch()? {
                 Event::Finished => return Ok(()),
                 Event::Restarted(sentence) => tracing::warn!("{sentence}"),
                 Event::Quiet => {}
             }
+            watch.trouble(graph.silent());
             watch.show()?;
             // The learner keeps its time itself; one that was restarted has lost count.
             if 0.0 < config.train.minutes && config.train.minutes * 60.0 + GRACE_SECS < watch.trained_secs() {

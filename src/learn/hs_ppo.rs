@@ -17,6 +17,7 @@ use crate::policy::{Network, Outputs, floats};
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tch::Tensor;
 use uuid::Uuid;
 
@@ -52,6 +53,7 @@ pub struct HsPpo {
     updates: u64,
     env_steps: u64,
     skipped: u64,
+    pulse: Arc<AtomicU64>,
 }
 
 /// One update's data, and what is constant in it.
@@ -89,6 +91,7 @@ impl HsPpo {
             updates: 0,
             env_steps: 0,
             skipped: 0,
+            pulse: Arc::default(),
             contract,
         })
     }
@@ -232,6 +235,11 @@ impl HsPpo {
         })
     }
 
+    /// Minibatches begun, ever: moves on while an update is under way.
+    pub fn pulse(&self) -> Arc<AtomicU64> {
+        self.pulse.clone()
+    }
+
     fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Watched {
         let layout = self.contract.layout();
         let mut gradient = vec![0.0; self.parameters.len()];
@@ -240,6 +248,7 @@ impl HsPpo {
         'phase: for epoch in 0..self.config.num_learning_epochs {
             let orders = minibatches(self.seed, self.updates, epoch, steps, self.config.minibatch_size);
             for order in orders {
+                self.pulse.fetch_add(1, Ordering::Relaxed);
                 let losses = losses(&self.network, &batch.select(&Tensor::from_slice(&order)), anchor, &self.config);
                 let total = losses.total(&self.config);
                 let seen = watch::read(&losses, &total, &self.config);

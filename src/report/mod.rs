@@ -1,5 +1,6 @@
 //! What a person sees: metrics, statistics, evaluation, progress, learning curves, logs.
 
+pub mod audit;
 mod curve;
 mod evaluation;
 mod events;

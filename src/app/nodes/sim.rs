@@ -1,6 +1,7 @@
 //! Node `sim`.
 
-use super::wire::{QUEUE, to_queue, to_topic};
+use super::health;
+use super::wire::{Drops, QUEUE, to_queue, to_topic};
 use super::{random, run, start};
 use crate::app::cli;
 use crate::data::{ArmCommands, ArmStates};
@@ -19,12 +20,16 @@ pub(in crate::app) fn sim(arguments: &cli::Node) -> Result<()> {
     let arms = Arms::new(config.rollout.num_envs, config.robot, &config.sim, period, task.cube())?;
     let lockstep = Lockstep::new(arms, random());
     let (commands, inbox) = mpsc::channel::<ArmCommands>(QUEUE);
-    node.subscribe("arm_commands", ros::newest(), to_queue::<msg::ArmCommands, _>("arm_commands", commands))?;
+    let drops = Drops::default();
+    let to_sim = to_queue::<msg::ArmCommands, _>("arm_commands", commands, &drops);
+    node.subscribe("arm_commands", ros::newest(), to_sim)?;
     let states: Output<ArmStates> = to_topic::<msg::ArmStates, _>(node.publish("arm_states", ros::newest())?);
+    let heard = vec![("arm_commands".into(), ros::newest())];
+    let report = health::diagnose(&mut node, heard, drops, arguments.until_stdin_closes)?;
     let running = node.spin()?;
     let (stopper, shutdown) = Shutdown::new();
     run(arguments, stopper, running, async {
-        simulator::run(lockstep, inbox, states, shutdown).await;
+        simulator::run(lockstep, inbox, states, report, shutdown).await;
         Ok(())
     })
 }

@@ -4,6 +4,7 @@ use super::{Note, Span, Step, Taken};
 use crate::data::StreamId;
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Transitions by what became of them: `recorded = stored + refused + lost + voided + memory`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,17 @@ pub struct Account {
     pub memory: u64,
     /// Learned from, in all lives.
     pub learned: u64,
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { recorded, stored, refused, lost, voided, memory, learned } = self;
+        write!(
+            formatter,
+            "{recorded} recorded = {stored} stored + {refused} refused + {lost} lost + {voided} given up + {memory} in \
+             memory at an end; {learned} learned from"
+        )
+    }
 }
 
 #[derive(Default)]

@@ -6,15 +6,16 @@ mod state;
 use super::learner::{Lesson, Work};
 use crate::config::{self, Config, Purpose, Seed};
 use crate::contract::{Contract, Snapshot};
-use crate::data::{End, EpisodeStats, Fragment, Table};
+use crate::data::{End, EpisodeStats, Fragment, StreamId, Table};
 use crate::error::{Error, Result};
 use crate::learn::HsPpo;
 use crate::report::{Clock, Recorder, names};
-use crate::run::{self, Checkpoint, RunDir, Which};
+use crate::run::{self, Checkpoint, Journal, Mark, RunDir, Which};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -46,6 +47,7 @@ pub struct Trainer {
     saved_updates: Option<u64>,
     /// What a serial loop wants to find again beside the learner.
     companion: Option<Value>,
+    journal: Option<Journal>,
 }
 
 impl Trainer {
@@ -64,7 +66,15 @@ impl Trainer {
         if let Some(checkpoint) = checkpoint {
             trainer.resume(checkpoint)?;
         }
-        let recorder = Recorder::open(folder.path(), trainer.env_steps())?;
+        let journal = Journal::open(folder.path())?;
+        trainer.table.presume(
+            journal
+                .marks()
+                .into_iter()
+                .map(|Mark { rollout, incarnation, position }| (StreamId { rollout, incarnation }, position)),
+        );
+        trainer.journal = Some(journal);
+        let recorder = Recorder::open(folder.path(), life, trainer.env_steps())?;
         trainer.folder = Some((folder, recorder));
         let table = trainer.table.clone();
         Ok((trainer, table))
@@ -87,12 +97,29 @@ impl Trainer {
             folder: None,
             saved_updates: None,
             companion: None,
+            journal: None,
         })
     }
 
     /// Run and life.
     pub fn identity(&self) -> (Uuid, u32) {
         (self.run, self.life)
+    }
+
+    /// Moves on while an update is under way.
+    pub fn pulse(&self) -> Arc<AtomicU64> {
+        self.algorithm.pulse()
+    }
+
+    /// Where the front writes how far it got in each stream; taken once.
+    pub fn journal(&mut self) -> Option<Journal> {
+        self.journal.take()
+    }
+
+    /// Asks the run folder for the newest life; `None` without a folder, or if it cannot be read.
+    pub fn newest_life(&self) -> impl Fn() -> Option<u32> + use<> {
+        let folder = self.folder.as_ref().map(|(folder, _)| folder.clone());
+        move || folder.as_ref().and_then(|folder| folder.life().ok())
     }
 
     /// Updates made.
