@@ -64,7 +64,9 @@ impl Recorder {
         let now = SystemTime::now();
         let metrics_path = folder.join(METRICS);
         let metrics = open_at_end(&metrics_path).map_err(Error::io(&metrics_path))?;
-        let nanos = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        // TensorBoard reads the files in the order of their names: a clock that was set back must not change it.
+        let before = event_files(folder).max().map_or(0, |nanos| nanos + 1);
+        let nanos = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()).max(before);
         let events_path = folder.join(format!("events.out.tfevents.{nanos}.{}", std::process::id()));
         let mut events = File::create_new(&events_path).map_err(Error::io(&events_path))?;
         events.write_all(&events::header(now, env_steps.saturating_add(1))).map_err(Error::io(&events_path))?;
@@ -88,6 +90,15 @@ impl Recorder {
         let event = events::scalars(SystemTime::now(), clock.env_steps, values);
         self.events.write_all(&event).map_err(Error::io(&self.events_path))
     }
+}
+
+/// The times in the names of the event files of a run folder [ns since 1970].
+fn event_files(folder: &Path) -> impl Iterator<Item = u128> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    names.filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.strip_prefix("events.out.tfevents.")?.split('.').next()?.parse().ok()
+    })
 }
 
 fn open_at_end(path: &Path) -> std::io::Result<File> {
@@ -200,6 +211,17 @@ mod tests {
         write(3..6, 2.0);
         let seen: Vec<_> = read(&path).unwrap().iter().map(|row| (row.clock.updates, row.values["v"])).collect();
         assert_eq!(seen, [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0), (5, 2.0)]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_change_the_order_of_the_event_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_an_hour = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() + 3_600_000_000_000;
+        fs::write(folder.path().join(format!("events.out.tfevents.{in_an_hour}.7")), "").unwrap();
+        Recorder::open(folder.path(), 2, 0).unwrap();
+        let mut found: Vec<u128> = event_files(folder.path()).collect();
+        found.sort_unstable();
+        assert_eq!(found, [in_an_hour, in_an_hour + 1]);
     }
 
     #[test]
