@@ -103,14 +103,14 @@ impl Graph {
         beat.is_some_and(|beat| beat.phase != phase)
     }
 
-    /// Who is silent for a while, in a few words; empty if nobody is.
+    /// Who is silent for a while, and whom a node waits for longer than usual, in a few words; empty if nobody.
     pub fn silent(&self) -> String {
         let words = |running: &Running| {
-            let silent = running.watchdog.silent();
-            (running.watchdog.beat().is_some() && SILENT <= silent)
-                .then(|| format!("{} is silent for {} s", running.node.name, silent.as_secs()))
+            let (silent, beat) = (running.watchdog.silent(), running.watchdog.beat()?);
+            let own = (SILENT <= silent).then(|| format!("{} is silent for {} s", running.node.name, silent.as_secs()));
+            Some(own.into_iter().chain(beat.waits_for.clone()).collect::<Vec<_>>())
         };
-        self.running.iter().filter_map(words).collect::<Vec<_>>().join(", ")
+        self.running.iter().filter_map(words).flatten().collect::<Vec<_>>().join(", ")
     }
 
     /// Looks after every child once; starts again what died.

@@ -29,6 +29,9 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
     let mut config = arguments.resolve()?;
     config.contract()?;
+    if config.audit && arguments.serial {
+        return Err(Error::invalid("audit = true is about processes, and --serial has one: leave out one of the two"));
+    }
     config.learner.min_rollouts = config.train.rollouts;
     let domain = domain(arguments)?;
     let folder = match &arguments.resume {
@@ -68,6 +71,7 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
     let (stopper, mut shutdown) = Shutdown::new();
     let signals = super::stop::when_signalled(stopper);
     let watched = async {
+        let mut told = String::new();
         let mut waiting: VecDeque<Node> = nodes(config, folder.path()).into();
         loop {
             // In a domain that others may use, the learner looks around before rollouts and simulators disturb anybody.
@@ -80,7 +84,12 @@ async fn supervise(config: &Config, folder: &RunDir, domain: &Domain) -> Result<
                 Event::Restarted(sentence) => tracing::warn!("{sentence}"),
                 Event::Quiet => {}
             }
-            watch.trouble(graph.silent());
+            let silent = graph.silent();
+            if told.is_empty() && !silent.is_empty() {
+                tracing::warn!("{silent}");
+            }
+            told.clone_from(&silent);
+            watch.trouble(silent);
             watch.show()?;
             // The learner keeps its time itself; one that was restarted has lost count.
             if 0.0 < config.train.minutes && config.train.minutes * 60.0 + GRACE_SECS < watch.trained_secs() {

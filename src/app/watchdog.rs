@@ -15,6 +15,9 @@ pub(super) struct Beat {
     pub(super) waits: bool,
     /// Moves on as long as work gets done.
     pub(super) progress: u64,
+    /// Whom it waits for longer than usual, each in a few words.
+    #[serde(default)]
+    pub(super) waits_for: Vec<String>,
 }
 
 impl Beat {
@@ -91,7 +94,7 @@ mod tests {
     const LIMIT: Option<Duration> = Some(Duration::from_secs(5));
 
     fn beat(phase: &str, waits: bool, progress: u64) -> Option<Beat> {
-        Some(Beat { phase: phase.into(), waits, progress })
+        Some(Beat { phase: phase.into(), waits, progress, waits_for: Vec::new() })
     }
 
     /// Looks every 200 ms from `from_secs` on for `secs`; the first sentence, and when.

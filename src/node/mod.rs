@@ -22,6 +22,8 @@ pub struct Report {
     pub waits: bool,
     /// Moves on as long as work gets done.
     pub progress: u64,
+    /// Whom it waits for longer than usual, each in a few words.
+    pub waits_for: Vec<String>,
     /// Queue lengths, drops and other counts, by name.
     pub counts: Vec<(&'static str, u64)>,
 }

@@ -22,6 +22,7 @@ fn of(lockstep: &Lockstep) -> Report {
         },
         waits: true,
         progress: states.tick,
+        waits_for: Vec::new(),
         counts: vec![("tick", states.tick), ("refused_commands", lockstep.refused())],
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn diagnose(
                 phase: report.phase.clone(),
                 waits: report.waits,
                 progress: report.progress,
+                waits_for: report.waits_for.clone(),
             }));
         }
     }))
@@ -67,7 +68,10 @@ fn of(report: Option<&Report>, drops: &[(String, u64)]) -> Health {
         !drops.is_empty() || counts.iter().any(|(name, count)| 0 < *count && TROUBLE.contains(&name.as_str()));
     Health {
         level: if trouble { Level::Warn } else { Level::Ok },
-        message: report.phase.clone(),
+        message: match report.waits_for.as_slice() {
+            [] => report.phase.clone(),
+            whom => format!("{}; {}", report.phase, whom.join(", ")),
+        },
         values: counts.into_iter().map(|(name, count)| (name, count.to_string())).collect(),
     }
 }
@@ -98,7 +102,13 @@ mod tests {
 
     #[test]
     fn health_shows_phase_progress_and_every_count_and_warns_of_drops() {
-        let report = Report { phase: "acting".into(), waits: false, progress: 7, counts: vec![("resent_batches", 3)] };
+        let report = Report {
+            phase: "acting".into(),
+            waits: false,
+            progress: 7,
+            waits_for: vec![],
+            counts: vec![("resent_batches", 3)],
+        };
         let well = of(Some(&report), &[]);
         assert_eq!((well.level, well.message.as_str()), (Level::Ok, "acting"));
         assert_eq!(well.values, [("resent_batches".into(), "3".into()), ("progress".into(), "7".into())]);

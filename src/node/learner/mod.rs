@@ -242,14 +242,11 @@ impl Learner {
     /// What it says to whoever looks after it. `pulse`: moves on while the trainer works.
     pub fn report(&self, pulse: u64) -> Report {
         let (totals, gathered, status) = (self.admission.totals(), self.gather.counters(), self.status());
-        let phase = match self.coordinator.laggards().as_slice() {
-            [] => status.activity,
-            silent => format!("{}; {}", status.activity, silent.join(", ")),
-        };
         Report {
-            phase,
+            phase: status.activity,
             waits: !self.busy,
             progress: pulse + status.updates + totals.admitted,
+            waits_for: self.coordinator.laggards(),
             counts: vec![
                 ("version", status.version),
                 ("updates", status.updates),

@@ -145,10 +145,20 @@ pub async fn run(
     (outputs.status)(&learner.status());
     order(&desk, Order::Save)?;
     drop(desk);
-    while let Some(finished) = done.recv().await {
-        take(Some(finished), &mut learner, &mut outputs)?;
+    // Who looks after it hears of it until the last order is done.
+    loop {
+        tokio::select! {
+            biased;
+            finished = done.recv() => match finished {
+                Some(finished) => take(Some(finished), &mut learner, &mut outputs)?,
+                None => return Ok(()),
+            },
+            _ = beat.tick() => {
+                let report = learner.report(pulse.load(Ordering::Relaxed));
+                (outputs.report)(&Report { phase: "saving".into(), ..report });
+            }
+        }
     }
-    Ok(())
 }
 
 fn tell(sentence: String, told: &mut String) {

@@ -198,6 +198,7 @@ impl Agent {
             waits: !["acting", "evaluating"].contains(&status.state.as_str()),
             phase: status.state,
             progress: counters.steps,
+            waits_for: Vec::new(),
             counts: vec![
                 ("version", status.version),
                 ("steps", counters.steps),
