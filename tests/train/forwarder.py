@@ -32,7 +32,7 @@ def main(left, right, seed):
     draw = random.Random(int(seed))
     one, other = listen(left), listen(right)
     ends = {one: other, other: one}
-    loss, cut, passed, lost = 0.0, False, 0, 0
+    loss, cut = 0.0, False
     print("ready", flush=True)
     while True:
         ready, _, _ = select.select([*ends, sys.stdin], [], [])
@@ -50,14 +50,11 @@ def main(left, right, seed):
             if address[2] == PACKET_OUTGOING:
                 continue
             if cut or draw.random() < loss:
-                lost += 1
                 continue
-            passed += 1
             try:
                 ends[wire].send(without_checksum(frame))
             except OSError:
-                lost += 1
-    print(f"{passed} frames passed, {lost} lost", flush=True)
+                pass  # the interface is full, or going away: as good as lost
 
 
 main(*sys.argv[1:])

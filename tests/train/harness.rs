@@ -66,8 +66,38 @@ pub(super) fn processes(words: &[&str]) -> Vec<i32> {
 pub(super) fn wait_until(what: &str, child: &mut Child, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !holds() {
-        assert!(Instant::now() < deadline, "{what}: not within two minutes");
+        assert!(Instant::now() < deadline, "{what}: not within two minutes\n{}", logs(child));
         assert!(child.try_wait().unwrap().is_none(), "{what}: the training ended before");
+        std::thread::yield_now();
+    }
+}
+
+/// What the nodes of a training have said.
+fn logs(train: &Child) -> String {
+    let line = std::fs::read_to_string(format!("/proc/{}/cmdline", train.id())).unwrap_or_default();
+    let run = line.split('\0').skip_while(|word| *word != "--run").nth(1).unwrap_or_default();
+    let files = std::fs::read_dir(Path::new(run).join("logs")).into_iter().flatten().flatten();
+    files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "stderr"))
+        .map(|path| format!("{}:\n{}\n", path.display(), std::fs::read_to_string(&path).unwrap_or_default()))
+        .collect()
+}
+
+/// Shared memory that has come since and that no process maps; other trainings beside this one have theirs.
+pub(super) fn left_behind(before: &BTreeSet<String>) -> Vec<String> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let maps: Vec<String> = std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(|entry| std::fs::read_to_string(entry.path().join("maps")).ok())
+            .collect();
+        let mapped = |name: &String| maps.iter().any(|map| map.contains(name.as_str()));
+        let left: Vec<String> = shared_memory().difference(before).filter(|name| !mapped(name)).cloned().collect();
+        if left.is_empty() || deadline < Instant::now() {
+            return left;
+        }
         std::thread::yield_now();
     }
 }

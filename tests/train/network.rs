@@ -137,7 +137,8 @@ fn wait_for(what: &str, log: &Path, mut holds: impl FnMut() -> bool) {
 /// What the page says, with the addresses of the test.
 fn start(hosts: &Hosts, run: &Path, folder: &Path, here: (&str, &str), there: (&str, &str)) -> (Vec<Node>, PathBuf) {
     let (file, log) = (parameters(run, folder), folder.join("log"));
-    let ros = ["--ros-args", "--params-file", &file, "-r", "__ns:=/far"];
+    let own = format!("learner.run_dir:={}", folder.join("far").display());
+    let ros = ["--ros-args", "--params-file", &file, "-r", "__ns:=/far", "-p", &own];
     let learner = ["learner", "--ros-args", "--params-file", &file];
     let range = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
     let nodes = vec![
@@ -151,7 +152,9 @@ fn start(hosts: &Hosts, run: &Path, folder: &Path, here: (&str, &str), there: (&
 /// Learner first, as everywhere: it counts what the rollouts have sent.
 fn finish(nodes: Vec<Node>, run: &Path) -> handoff::data::audit::Account {
     nodes.into_iter().for_each(Node::interrupt);
-    let notes = handoff::report::audit::read(&run.join("logs")).unwrap();
+    let far = run.with_file_name("far");
+    let read = |folder: &Path| handoff::report::audit::read(&folder.join("logs")).unwrap();
+    let notes = [read(run), read(&far)].concat();
     let mut streams = String::new();
     for note in notes.iter().flatten() {
         if let Note::Begun { life, .. } = note {
