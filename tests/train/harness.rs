@@ -93,7 +93,7 @@ pub(super) fn left_behind(before: &BTreeSet<String>) -> Vec<String> {
             .flatten()
             .filter_map(|entry| std::fs::read_to_string(entry.path().join("maps")).ok())
             .collect();
-        let mapped = |name: &String| maps.iter().any(|map| map.contains(name.as_str()));
+        let mapped = |name: &String| maps.iter().any(|map| map.contains(name.trim_end_matches("_el")));
         let left: Vec<String> = shared_memory().difference(before).filter(|name| !mapped(name)).cloned().collect();
         if left.is_empty() || deadline < Instant::now() {
             return left;

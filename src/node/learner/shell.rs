@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 /// Period of the status and of looking after phases.
 const BEAT: Duration = Duration::from_millis(50);
 /// It looks this long for another learner before it says that it is alone; it works meanwhile.
-const LOOKING: Duration = Duration::from_millis(1500);
+const LOOKING: Duration = Duration::from_secs(3);
 /// Its phase then.
 pub const LOOKS: &str = "looking for other learners";
 /// Period of the status.
