@@ -183,6 +183,10 @@ pub struct HsPpo {
     pub lam_option: f64,
     /// Adam's learning rate.
     pub lr: f64,
+    /// Environment steps over which the learning rate falls linearly; 0: it stays.
+    pub lr_anneal_steps: u64,
+    /// Where it falls to, relative to `lr`.
+    pub lr_final: f64,
     /// Learning rate of the termination and policy-over-options heads, relative to `lr`.
     pub lr_option_scale: f64,
     /// Passes over the data of an update.
@@ -307,8 +311,8 @@ impl Default for Learner {
             run: String::new(),
             update_mode: UpdateMode::Sync,
             min_rollouts: 1,
-            num_steps_per_env: 128,
-            batch_steps: 2048,
+            num_steps_per_env: 64,
+            batch_steps: 1024,
             max_lag: 8,
             save_interval: 20,
             keep: 3,
@@ -322,12 +326,14 @@ impl Default for HsPpo {
     fn default() -> Self {
         Self {
             gamma: 0.95,
-            lam: 0.95,
+            lam: 0.85,
             lam_option: 1.0,
             lr: 7e-4,
+            lr_anneal_steps: 1_500_000,
+            lr_final: 0.1,
             lr_option_scale: 1.0,
             num_learning_epochs: 5,
-            minibatch_size: 512,
+            minibatch_size: 128,
             clip_param: 0.2,
             option_clip_param: 0.1,
             value_loss_coef: 0.5,
@@ -341,7 +347,7 @@ impl Default for HsPpo {
             desired_kl: 0.0,
             desired_option_kl: 0.0,
             rho_clip: 1.0,
-            log_std_init: -1.0,
+            log_std_init: -0.5,
             termination_bias_init: -2.0,
             observation_clip: 10.0,
             normalise_reward: true,

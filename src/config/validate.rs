@@ -75,6 +75,7 @@ impl HsPpo {
         check("lam", self.lam, unit)?;
         check("lam_option", self.lam_option, unit)?;
         check("lr", self.lr, positive(1.0))?;
+        check("lr_final", self.lr_final, (Bound::Included(0.0), Bound::Included(1.0)))?;
         check("lr_option_scale", self.lr_option_scale, weight)?;
         range("learner.hs_ppo.num_learning_epochs", self.num_learning_epochs, 1..=1000)?;
         range("learner.hs_ppo.minibatch_size", self.minibatch_size, 2..=1_000_000)?;

@@ -159,12 +159,13 @@ impl HsPpo {
     pub fn update(&mut self, rows: &[Fragment], version: u64) -> Result<Metrics> {
         let prepared = self.prepare(rows, version)?;
         let watched = self.descend(&prepared.batch, &prepared.anchor, &prepared.rates);
+        let metrics = watch::metrics(&prepared, &watched, self.lr(), version);
         self.returns = prepared.returns.clone();
         self.observations = prepared.observations.clone();
         self.updates += 1;
         self.env_steps += prepared.gathered.steps.len() as u64;
         self.skipped += watched.skipped;
-        Ok(watch::metrics(&prepared, &watched, &self.config, version))
+        Ok(metrics)
     }
 
     /// Everything that does not change while the update descends.
@@ -222,12 +223,22 @@ impl HsPpo {
         Scale { reward, cost: fraction * returns.std(0) / reward }
     }
 
+    /// Adam's step size now: falls linearly in the environment steps, from `lr` to `lr_final` of it.
+    pub(super) fn lr(&self) -> f64 {
+        let config = &self.config;
+        let done = match config.lr_anneal_steps {
+            0 => 0.0,
+            steps => (self.env_steps as f64 / steps as f64).min(1.0),
+        };
+        config.lr * (1.0 - done * (1.0 - config.lr_final))
+    }
+
     fn normaliser(&self) -> Normaliser {
         self.observations.normaliser(self.config.observation_clip as f32)
     }
 
     fn rates(&self, rare: &[usize]) -> Rates {
-        let (lr, flat) = (self.config.lr, self.contract.options.count == 1);
+        let (lr, flat) = (self.lr(), self.contract.options.count == 1);
         Rates::new(&self.contract.layout(), |group| match group {
             Group::Trunk | Group::Critic => Some(lr),
             Group::Option(option) => (!rare.contains(&option)).then_some(lr),

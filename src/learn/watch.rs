@@ -89,8 +89,8 @@ impl Watched {
     }
 }
 
-/// All metrics of an update.
-pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, config: &HsPpo, version: u64) -> Metrics {
+/// All metrics of an update; `lr` is the step size that was used.
+pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, lr: f64, version: u64) -> Metrics {
     let mut all = Metrics::default();
     let Prepared { gathered, estimated, .. } = prepared;
     let taken = watched.steps.max(1) as f64;
@@ -108,7 +108,7 @@ pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, config: &HsPpo
     all.push("losses/skipped_minibatches", watched.skipped as f64);
     all.push("losses/stopped_early", f64::from(u8::from(watched.stopped)));
     all.push("losses/advantage_std", std(&raw_advantages(estimated)));
-    all.push("charts/learning_rate", config.lr);
+    all.push("charts/learning_rate", lr);
     all.push("charts/reward_scale", prepared.scale.reward);
     lags(&mut all, prepared, version);
 

@@ -138,6 +138,7 @@ fn config() -> config::HsPpo {
         num_learning_epochs: 3,
         min_option_steps: 8,
         log_std_init: -0.5,
+        lr_anneal_steps: 0,
         load_balance_coef: 0.01,
         deliberation_cost: 0.0,
         ..config::HsPpo::default()

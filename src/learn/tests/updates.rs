@@ -201,3 +201,20 @@ fn learner_and_policy_move_between_threads() {
     moves::<HsPpo>();
     moves::<crate::policy::Policy>();
 }
+
+#[test]
+fn the_learning_rate_falls_linearly_and_stays() {
+    let config = Config { lr: 1e-3, lr_anneal_steps: 2048, lr_final: 0.25, ..config() };
+    let (learner, _) = fresh(3, &config);
+    let mut state = learner.state();
+    for (steps, expected) in [(0, 1e-3), (512, 8.125e-4), (1024, 6.25e-4), (2048, 2.5e-4), (1 << 40, 2.5e-4)] {
+        state.env_steps = steps;
+        let mut at = HsPpo::new(contract(3, &[16, 16]), &config, Seed::root(4)).unwrap();
+        at.restore(state.clone()).unwrap();
+        assert!((at.lr() - expected).abs() < 1e-12, "{steps}: {}", at.lr());
+    }
+    let constant = Config { lr_anneal_steps: 0, ..config };
+    let mut at = HsPpo::new(contract(3, &[16, 16]), &constant, Seed::root(4)).unwrap();
+    at.restore(state).unwrap();
+    assert_eq!(at.lr(), 1e-3);
+}
