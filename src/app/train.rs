@@ -183,11 +183,11 @@ pub(super) struct Domain {
     pub(super) number: String,
     /// Others may be there: the domain was told, or hosts that may join.
     shared: bool,
-    environment: Vec<(String, String)>,
+    pub(super) environment: Vec<(String, String)>,
 }
 
 /// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
-fn domain(arguments: &cli::Train) -> Result<Domain> {
+pub(super) fn domain(arguments: &cli::Train) -> Result<Domain> {
     let told = std::env::var("ROS_DOMAIN_ID").ok();
     let number = match &told {
         Some(number) => match number.parse::<u32>() {

@@ -486,15 +486,7 @@ impl Default for HsPpo {
 
 impl Default for Train {
     fn default() -> Self {
-        Self {
-            rollouts: 2,
-            envs: 16,
-            pin: false,
-            minutes: 6.0,
-            env_steps: 0,
-            eval_episodes: 300,
-            watchdog_secs: 20.0,
-        }
+        Self { rollouts: 2, envs: 16, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
     }
 }
 

@@ -12,7 +12,7 @@ pub(in crate::app) const QUEUE: usize = 256;
 
 /// What was dropped on the way in, by topic and why; shown in `/diagnostics`.
 #[derive(Clone, Default)]
-pub(super) struct Drops(Arc<Mutex<BTreeMap<String, u64>>>);
+pub(in crate::app) struct Drops(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl Drops {
     /// One more. Returns how many of its kind.
