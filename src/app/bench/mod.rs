@@ -17,7 +17,6 @@ use account::{Reached, Times, Transitions};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use usage::Sampler;
 
 /// What `bench train` found.
@@ -40,7 +39,7 @@ struct Report {
 /// `handoff bench train`.
 pub(super) fn train(arguments: &cli::BenchTrain) -> Result<()> {
     report::logs::start("bench", None, None)?;
-    let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let secs = train::unix_secs();
     let folder = std::path::absolute(format!("runs/bench__{secs}")).map_err(Error::io("runs"))?;
     let peer = arguments.peers.then(peer::Program::find).transpose()?;
     let ros = over_ros(&settings(arguments, &folder.join("ros"))?)?;
@@ -78,7 +77,7 @@ fn settings(arguments: &cli::BenchTrain, run: &Path) -> Result<cli::Train> {
 /// Trains as processes, and reads what they left.
 fn over_ros(settings: &cli::Train) -> Result<Speed> {
     let (config, folder) = open(settings)?;
-    let domain = train::domain()?;
+    let domain = train::domain(settings)?;
     tracing::info!("over ROS 2, domain {}: {}", domain.number, cli::describe(&config));
     let mut sampler = Sampler::default();
     let mut look = |graph: &Graph| {

@@ -1,6 +1,6 @@
 //! `handoff bench weights`: from publishing a version to the rollout's word that it acts with it, over ROS 2.
 
-use crate::app::nodes::wire::{QUEUE, to_queue, to_topic};
+use crate::app::nodes::wire::{Drops, QUEUE, to_queue, to_topic};
 use crate::app::supervise::{Event, Graph};
 use crate::app::sweep::Sweep;
 use crate::app::{cli, commands, train};
@@ -15,7 +15,7 @@ use crate::report::{self, Latency};
 use crate::ros::{self, Node, Publisher, msg, srv};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
         let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
         let status = Command::new(&program)
             .args(std::env::args_os().skip(1))
-            .envs(train::domain()?.environment())
+            .envs(train::domain(&cli::Train::default())?.environment)
             .status()
             .map_err(Error::io(&program))?;
         return if status.success() {
@@ -85,9 +85,10 @@ impl Wire {
         let mut node = Node::start("learner")?;
         let (batches, batches_in) = mpsc::channel(QUEUE);
         let (statuses, statuses_in) = mpsc::channel(QUEUE);
-        let everything = ros::everything;
-        node.subscribe("/transitions", everything(), to_queue::<msg::TransitionBatch, Batch>("transitions", batches))?;
-        let statuses = to_queue::<msg::RolloutStatus, RolloutStatus>("rollout_status", statuses);
+        let (everything, drops) = (ros::everything, Drops::default());
+        let transitions = to_queue::<msg::TransitionBatch, Batch>("transitions", batches, &drops);
+        node.subscribe("/transitions", everything(), transitions)?;
+        let statuses = to_queue::<msg::RolloutStatus, RolloutStatus>("rollout_status", statuses, &drops);
         node.subscribe("/rollout_status", everything(), statuses)?;
         let newest: Arc<Mutex<Option<Snapshot>>> = Arc::default();
         let served = newest.clone();
@@ -119,8 +120,12 @@ struct Bench<'a> {
 }
 
 async fn measure(wire: &mut Wire, bytes: usize, versions: usize) -> Result<Latency> {
-    let (bench, parameters) = Bench::start(wire, bytes)?;
-    let mut bench = bench;
+    // The last size's rollout must have left the graph: Fast DDS gives its port of shared memory to the next one.
+    let deadline = Instant::now() + PATIENCE;
+    while 0 < wire.weights.readers() && Instant::now() < deadline {
+        tokio::time::sleep(STATUS).await;
+    }
+    let (mut bench, parameters) = Bench::start(wire, bytes)?;
     let outcome = bench.run(versions, parameters * size_of::<f32>()).await;
     bench.graph.stop().await;
     outcome
@@ -139,7 +144,7 @@ impl<'a> Bench<'a> {
             width += 1;
         }
         config.hidden = vec![width, width];
-        let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let secs = train::unix_secs();
         let run = std::path::absolute(format!("runs/bench-weights__{secs}__{bytes}")).map_err(Error::io("runs"))?;
         let folder = train::make_folder(&cli::Train { run: Some(run), ..cli::Train::default() }, &mut config)?;
 
@@ -150,7 +155,7 @@ impl<'a> Bench<'a> {
         let first = HsPpo::new(contract.clone(), &config.learner.hs_ppo, seed)?.snapshot(run, 1, 0);
         let front = Learner::new(run, 1, contract, &config.learner, Table::default());
         let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
-        let mut graph = Graph::new(program, Vec::new(), folder.logs());
+        let mut graph = Graph::new(program, Vec::new(), folder.logs(), None);
         for node in train::nodes(&config, folder.path()).into_iter().filter(|node| !node.ends_training) {
             graph.start(node)?;
         }
@@ -240,7 +245,7 @@ impl<'a> Bench<'a> {
         let mut heard = None;
         tokio::select! {
             Some(status) = self.wire.statuses.recv() => {
-                self.front.rollout_status(status.clone(), now)?;
+                let _no_rival = self.front.rollout_status(status.clone(), now);
                 heard = Some(status);
             }
             Some(batch) = self.wire.batches.recv() => self.front.batch(batch, now),

@@ -1,6 +1,6 @@
 //! Node `policy`.
 
-use super::wire::{QUEUE, Queue, convert, joints, to_topic, topic_of};
+use super::wire::{Drops, QUEUE, Queue, convert, joints, to_topic, topic_of};
 use super::{run, start_with};
 use crate::app::cli;
 use crate::config::Seed;
@@ -42,11 +42,13 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     let link = pilot.link();
     let (weights, weights_in) = watch::channel(None);
     let mut heard: Vec<(String, Qos)> = Vec::new();
+    let drops = Drops::default();
     if settings.run.is_empty() {
         let topic = topic_of(&settings.learner_ns, "policy_weights");
         heard.push((topic.clone(), ros::latched()));
+        let unreadable = drops.clone();
         node.subscribe(&topic, ros::latched(), move |message: msg::PolicyWeights| {
-            convert(message, "policy_weights", |snapshot: Snapshot| {
+            convert(message, "policy_weights", &unreadable, |snapshot: Snapshot| {
                 weights.send_replace(Some(Arc::new(snapshot)));
             });
         })?;
@@ -57,16 +59,20 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     }
 
     let (states, states_in) = mpsc::channel(QUEUE);
-    let mut states = Queue::new(link.states, states);
+    let (mut states, unreadable) = (Queue::new(link.states, states, &drops), drops.clone());
     let states_qos = if link.reliable_states { ros::newest() } else { ros::sensor() };
     node.subscribe(link.states, states_qos.clone(), move |message: msg::JointState| match joints(message) {
         Ok(state) => states.put(state),
-        Err(error) => tracing::warn!("a joint state was refused: {error}"),
+        Err(error) => {
+            unreadable.count(link.states, "unreadable");
+            tracing::warn!("a joint state was refused: {error}");
+        }
     })?;
     heard.push((link.states.into(), states_qos));
     let (goal, goal_in) = watch::channel(None);
+    let unreadable = drops.clone();
     node.subscribe("goal_pose", ros::newest(), move |message: msg::PoseStamped| {
-        convert(message, "goal_pose", |pose: GoalPose| drop(goal.send_replace(Some(pose))));
+        convert(message, "goal_pose", &unreadable, |pose: GoalPose| drop(goal.send_replace(Some(pose))));
     })?;
     let (clock, clock_in) = watch::channel(0.0);
     if config.guard.use_sim_time {
@@ -96,7 +102,7 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
         commands: to_topic::<msg::JointState, _>(node.publish(link.commands, ros::newest())?),
         targets: to_topic::<msg::JointState, _>(node.publish("~/target", ros::newest())?),
         options: to_topic::<msg::OptionState, _>(node.publish("~/option_state", ros::everything())?),
-        status: diagnose(&mut node, heard)?,
+        status: diagnose(&mut node, heard, drops)?,
     };
     let inputs =
         Inputs { states: states_in, weights: weights_in, goal: goal_in, clock: clock_in, publishers, requests };
@@ -116,13 +122,14 @@ fn answer(ask: &mpsc::Sender<Asked>, request: Request) -> (bool, String) {
 }
 
 /// Publishes the health of the newest status.
-fn diagnose(node: &mut Node, subscriptions: Vec<(String, Qos)>) -> Result<crate::node::Output<Status>> {
+fn diagnose(node: &mut Node, subscriptions: Vec<(String, Qos)>, drops: Drops) -> Result<crate::node::Output<Status>> {
     let newest: Arc<Mutex<Option<Status>>> = Arc::default();
     let shown = newest.clone();
     node.diagnose(move |graph: &Graph<'_>| {
         let newest = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
         let mut health = newest.as_ref().map_or_else(starting, health_of);
+        health.values.extend(drops.counts().into_iter().map(|(name, count)| (name, count.to_string())));
         for (topic, qos) in &subscriptions {
             for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
                 health.level = health.level.max(Level::Error);

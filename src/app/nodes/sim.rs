@@ -1,7 +1,7 @@
 //! Node `sim`.
 
 use super::health;
-use super::wire::{QUEUE, Queue, joints, to_queue, to_topic};
+use super::wire::{Drops, QUEUE, Queue, joints, to_queue, to_topic};
 use super::{drive, random, run, start, start_with, tell};
 use crate::app::cli;
 use crate::config::{Config, SimMode};
@@ -29,14 +29,17 @@ fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config) -> Result
     let arms = Arms::new(config.rollout.num_envs, config.robot, &config.sim, period, task.cube())?;
     let lockstep = Lockstep::new(arms, random());
     let (commands, inbox) = mpsc::channel::<ArmCommands>(QUEUE);
+    let drops = Drops::default();
+    let to_sim = to_queue::<msg::ArmCommands, _>("arm_commands", commands, &drops);
     // What is lost is asked for again by the lockstep itself: best effort saves the acknowledgements.
-    node.subscribe("arm_commands", ros::sensor(), to_queue::<msg::ArmCommands, _>("arm_commands", commands))?;
+    node.subscribe("arm_commands", ros::sensor(), to_sim)?;
     let states: Output<ArmStates> = to_topic::<msg::ArmStates, _>(node.publish("arm_states", ros::newest())?);
     let times = Times::default();
-    health::diagnose_times(&mut node, times.clone())?;
+    let heard = vec![("arm_commands".into(), ros::sensor())];
+    let report = health::diagnose(&mut node, heard, times.clone(), drops, arguments.until_stdin_closes)?;
     let (stopper, shutdown) = Shutdown::new();
     drive(arguments, stopper, node, async {
-        simulator::run(lockstep, inbox, states, &times, shutdown).await;
+        simulator::run(lockstep, inbox, states, report, &times, shutdown).await;
         tell("sim", &times);
         Ok(())
     })
@@ -46,10 +49,14 @@ fn in_its_own_time(arguments: &cli::Node, mut node: Node, config: &Config) -> Re
     let paced = Paced::new(config.robot, &config.sim)?;
     let link = Preset::Sim.link();
     let (commands, commands_in) = mpsc::channel(QUEUE);
-    let mut commands = Queue::new(link.commands, commands);
+    let drops = Drops::default();
+    let (mut commands, unreadable) = (Queue::new(link.commands, commands, &drops), drops.clone());
     node.subscribe(link.commands, ros::everything(), move |message: msg::JointState| match joints(message) {
         Ok(command) => commands.put(command),
-        Err(error) => tracing::warn!("a joint command was refused: {error}"),
+        Err(error) => {
+            unreadable.count(link.commands, "unreadable");
+            tracing::warn!("a joint command was refused: {error}");
+        }
     })?;
     let (reset, resets) = mpsc::channel(1);
     node.serve::<srv::Trigger::Service>("~/reset", move |_| {
@@ -59,7 +66,8 @@ fn in_its_own_time(arguments: &cli::Node, mut node: Node, config: &Config) -> Re
     })?;
     let clock = if config.sim.clock { Some(node.publish::<msg::Clock>("/clock", ros::newest())?) } else { None };
     let times = Times::default();
-    health::diagnose_times(&mut node, times.clone())?;
+    let heard = vec![(link.commands.into(), ros::everything())];
+    let report = health::diagnose(&mut node, heard, times.clone(), drops, arguments.until_stdin_closes)?;
     let wires = paced::Wires {
         commands: commands_in,
         resets,
@@ -70,6 +78,7 @@ fn in_its_own_time(arguments: &cli::Node, mut node: Node, config: &Config) -> Re
                 tracing::error!("{error}");
             }
         }),
+        report,
         times: times.clone(),
     };
     let (stopper, shutdown) = Shutdown::new();

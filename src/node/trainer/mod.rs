@@ -4,16 +4,17 @@
 use super::learner::{Lesson, Work};
 use crate::config::{self, Config};
 use crate::contract::{Contract, Snapshot};
-use crate::data::{End, EpisodeStats, Table};
+use crate::data::{End, EpisodeStats, StreamId, Table};
 use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
 use crate::report::{Clock, Recorder, names};
-use crate::run::{self, Checkpoint, RunDir, Which};
+use crate::run::{self, Checkpoint, Journal, Mark, RunDir, Which};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -47,6 +48,7 @@ pub struct Trainer {
     companion: Option<Value>,
     times: Times,
     watch: Stopwatch,
+    journal: Option<Journal>,
 }
 
 impl Trainer {
@@ -63,7 +65,15 @@ impl Trainer {
         if let Some(checkpoint) = checkpoint {
             trainer.resume(checkpoint)?;
         }
-        let recorder = Recorder::open(folder.path(), trainer.env_steps())?;
+        let journal = Journal::open(folder.path())?;
+        trainer.table.presume(
+            journal
+                .marks()
+                .into_iter()
+                .map(|Mark { rollout, incarnation, position }| (StreamId { rollout, incarnation }, position)),
+        );
+        trainer.journal = Some(journal);
+        let recorder = Recorder::open(folder.path(), life, trainer.env_steps())?;
         trainer.folder = Some((folder, recorder));
         let table = trainer.table.clone();
         Ok((trainer, table))
@@ -88,6 +98,7 @@ impl Trainer {
             companion: None,
             watch: Stopwatch::new(&times),
             times,
+            journal: None,
         })
     }
 
@@ -99,6 +110,22 @@ impl Trainer {
     /// Where its time goes, from the first update on.
     pub fn times(&self) -> Times {
         self.times.clone()
+    }
+
+    /// Moves on while an update is under way.
+    pub fn pulse(&self) -> Arc<AtomicU64> {
+        self.algorithm.pulse()
+    }
+
+    /// Where the front writes how far it got in each stream; taken once.
+    pub fn journal(&mut self) -> Option<Journal> {
+        self.journal.take()
+    }
+
+    /// Asks the run folder for the newest life; `None` without a folder, or if it cannot be read.
+    pub fn newest_life(&self) -> impl Fn() -> Option<u32> + use<> {
+        let folder = self.folder.as_ref().map(|(folder, _)| folder.clone());
+        move || folder.as_ref().and_then(|folder| folder.life().ok())
     }
 
     /// Updates made.
