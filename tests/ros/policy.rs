@@ -3,6 +3,7 @@
 use super::harness::{Process, Script, alone};
 use handoff::config::{Config, Seed};
 use handoff::contract::{Normaliser, Snapshot};
+use handoff::ros::{Node, latched, msg};
 use handoff::run::{self, Checkpoint, RunDir};
 use rand::RngExt as _;
 use std::path::Path;
@@ -14,8 +15,8 @@ use uuid::Uuid;
 /// It moves an arm in its own time, beside other tests.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A run with a policy that does something.
-fn a_run(folder: &Path) -> String {
+/// A policy that does something, and the configuration that it is of.
+fn a_policy() -> (Snapshot, Config) {
     let config = Config { hidden: vec![16], ..Config::default() };
     let contract = Arc::new(config.contract().unwrap());
     let mut rng = Seed::root(1).rng(0);
@@ -31,6 +32,12 @@ fn a_run(folder: &Path) -> String {
         contract,
         parameters: parameters.into(),
     };
+    (snapshot, config)
+}
+
+/// A run with that policy.
+fn a_run(folder: &Path) -> String {
+    let (snapshot, config) = a_policy();
     let run = RunDir::create_at(&folder.join("run"), "{}").unwrap();
     let (learner, state) = (serde_json::Value::Null, Default::default());
     run::save(&run, &Checkpoint { snapshot, config, score: None, learner, state, replay: None }, 1).unwrap();
@@ -53,11 +60,14 @@ fn the_paced_simulator_is_moved_once_armed_and_left_alone_after_a_reset() {
 
 #[test]
 fn joints_in_another_order_without_velocities_in_a_namespace_are_an_arm_too() {
+    // and the weights are a learner's
     alone("ros::policy::joints_in_another_order_without_velocities_in_a_namespace_are_an_arm_too", &[], || {
-        let folder = tempfile::tempdir().unwrap();
-        let run = a_run(folder.path());
-        let arguments = ["policy", "--run", &run, "--link", "isaac", "--ros-args", "-r", "__ns:=/arm_1"];
-        let _node = node(&arguments);
+        let mut learner = Node::start("learner").unwrap();
+        let weights = learner.publish::<msg::PolicyWeights>("policy_weights", latched()).unwrap();
+        let learner = learner.spin().unwrap();
+        weights.send(&(&a_policy().0).into()).unwrap();
+        let _node = node(&["policy", "--link", "isaac", "--ros-args", "-r", "__ns:=/arm_1"]);
         Script::start("policy_isaac.py", &["--ros-args", "-r", "__ns:=/arm_1"]).succeeded_within(PATIENCE);
+        learner.stop().unwrap();
     });
 }
