@@ -14,9 +14,9 @@ from launch_ros.actions import Node
 ARGUMENTS = [
     ("config", "", "ROS parameter file; the arguments below override it where they are given", None),
     ("run", "", "run folder or checkpoint; without it, weights come from a learner", "policy.run"),
-    ("link", "sim", "how the robot speaks: sim (starts the paced embedded arm, too), isaac, isaac_moveit, crisp", "policy.link"),
+    ("link", "sim", "how the robot speaks: sim (which starts, too), isaac, isaac_moveit, crisp", "policy.link"),
     ("robot", "", "the arm: panda or fr3", "robot"),
-    ("scale", "", "share of the arm's limits, over 0 and at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
+    ("scale", "", "share of the arm's limits, at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
     ("namespace", "", "namespace of the robot's topics", None),
 ]
 
