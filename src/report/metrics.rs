@@ -24,6 +24,8 @@ pub mod names {
     pub const SUCCESS_STRICT: &str = "charts/success_strict";
     /// Environment steps a second.
     pub const STEPS_PER_SEC: &str = "charts/SPS";
+    /// Largest difference of a recorded log-probability from the learner's own for that version.
+    pub const LOG_PROB_ERROR: &str = "check/log_prob_error";
 }
 
 /// Where a record stands on each of its axes.
