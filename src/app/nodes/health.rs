@@ -2,6 +2,7 @@
 
 use crate::data::{LearnerStatus, RolloutStatus};
 use crate::error::Result;
+use crate::node::trainer::Alarm;
 use crate::node::{Output, Times};
 use crate::ros::{Graph, Health, Level, Node, Qos};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +14,13 @@ pub(super) trait Told: Clone + Send + 'static {
 }
 
 /// Publishes the health of the newest status with the shares of time, and names publishers whose QoS no subscription of
-/// this node hears.
+/// this node hears, and says what `alarm` says.
 /// Returns `output`, which from now on remembers what it says.
 pub(super) fn diagnose<S: Told>(
     node: &mut Node,
     subscriptions: Vec<(String, Qos)>,
     times: Times,
+    alarm: Alarm,
     mut output: Output<S>,
 ) -> Result<Output<S>> {
     let newest: Arc<Mutex<Option<S>>> = Arc::default();
@@ -28,6 +30,9 @@ pub(super) fn diagnose<S: Told>(
         let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
         let mut health = newest.as_ref().map_or_else(starting, Told::health);
         health.values.extend(shares(&times));
+        if let Some(sentence) = alarm.said() {
+            (health.level, health.message) = (health.level.max(Level::Error), sentence.into());
+        }
         for (topic, qos) in &subscriptions {
             for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
                 health.level = health.level.max(Level::Error);

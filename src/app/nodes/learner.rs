@@ -65,7 +65,7 @@ pub(in crate::app) fn learner(arguments: &cli::Node) -> Result<()> {
     let heard = [("transitions", ros::everything()), ("rollout_status", ros::everything())];
     let heard = heard.into_iter().map(|(name, qos)| (topic(name), qos)).collect();
     let (times, trainer_times) = (Times::default(), trainer.times());
-    let status = health::diagnose(&mut node, heard, times.clone(), said)?;
+    let status = health::diagnose(&mut node, heard, times.clone(), trainer.alarm(), said)?;
     let outputs = learner::Outputs {
         acks: to_topic::<msg::TransitionAck, _>(node.publish(&topic("transition_ack"), ros::everything())?),
         status,

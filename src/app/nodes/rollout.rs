@@ -81,7 +81,7 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         (learner("policy_weights"), ros::latched()),
     ];
     let times = Times::default();
-    let status = health::diagnose(&mut node, heard, times.clone(), said)?;
+    let status = health::diagnose(&mut node, heard, times.clone(), Default::default(), said)?;
     let outputs = rollout::Outputs {
         commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),

@@ -47,8 +47,7 @@ impl Course {
 }
 
 pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
-    let verdict =
-        |level, seen: String, change: String| Verdict { about: "learning", level, seen, change };
+    let verdict = |level, seen: String, change: String| Verdict { about: "learning", level, seen, change };
     let returns = values(seen.rows, names::RETURN);
     let Some(course) = Course::new(&returns).filter(|_| PARTS <= returns.len()) else {
         let (updates, judged) = (seen.rows.len(), returns.len());
@@ -77,7 +76,11 @@ pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
         return if 0.1 * (now - begin) <= now - middle {
             verdict(Level::Good, format!("Learning: {rose}."), String::new())
         } else {
-            verdict(Level::Look, format!("Stands still: {rose}, but lately it gained {:.2}.", now - middle), lever(seen))
+            verdict(
+                Level::Look,
+                format!("Stands still: {rose}, but lately it gained {:.2}.", now - middle),
+                lever(seen),
+            )
         };
     }
     let level = if returns.len() < PATIENCE { Level::Look } else { Level::Bad };

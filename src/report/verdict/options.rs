@@ -62,7 +62,8 @@ fn shares(seen: &Seen<'_>) -> Option<Verdict> {
     }
     let unused = those(&shares, |_, share| share < UNUSED);
     let highest = unused.iter().map(|&option| shares[option]).fold(0.0, f64::max);
-    let most = if highest == 0.0 { "no steps".into() } else { format!("at most {} of the steps each", percent(highest)) };
+    let most =
+        if highest == 0.0 { "no steps".into() } else { format!("at most {} of the steps each", percent(highest)) };
     (!unused.is_empty()).then(|| Verdict {
         about: "unused options",
         level: Level::Look,
@@ -139,7 +140,9 @@ fn clones(seen: &Seen<'_>) -> Option<Verdict> {
     Some(Verdict {
         about: "clones",
         level: Level::Look,
-        seen: format!("The values of the options differ by {spread:.3} of their std or less for {long} updates: they are alike."),
+        seen: format!(
+            "The values of the options differ by {spread:.3} of their std or less for {long} updates: they are alike."
+        ),
         change: format!("{change}; or train without options"),
     })
 }
@@ -160,7 +163,10 @@ fn entropy(seen: &Seen<'_>) -> Option<Verdict> {
                     "The entropy of the actions is {entropy:.2} for each joint, far below its target of {}.",
                     osac.target_entropy
                 ),
-                format!("raise learner.osac.temperature_init ({}), or lower learner.osac.lr ({})", osac.temperature_init, osac.lr),
+                format!(
+                    "raise learner.osac.temperature_init ({}), or lower learner.osac.lr ({})",
+                    osac.temperature_init, osac.lr
+                ),
             )
         });
     }

@@ -42,7 +42,11 @@ fn row(update: usize, change: &impl Fn(usize, &mut BTreeMap<String, f64>)) -> Ro
 }
 
 fn set(name: &'static str, value: f64) -> impl Fn(usize, &mut BTreeMap<String, f64>) {
-    move |_, values| drop(values.insert(name.into(), value))
+    move |_, values| put(values, name, value)
+}
+
+fn put(values: &mut BTreeMap<String, f64>, name: &str, value: f64) {
+    values.insert(name.into(), value);
 }
 
 fn ppo() -> Config {
@@ -74,7 +78,9 @@ fn keys_exist(rows: &[Row], config: &Config) {
     let tree = serde_json::to_value(config).unwrap();
     for verdict in verdicts(rows, config) {
         let words = verdict.change.split(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c));
-        for key in words.filter(|word| word.trim_end_matches('.').contains('.') && word.starts_with(char::is_alphabetic)) {
+        for key in
+            words.filter(|word| word.trim_end_matches('.').contains('.') && word.starts_with(char::is_alphabetic))
+        {
             assert!(tree.pointer(&format!("/{}", key.replace('.', "/"))).is_some(), "{key} is no key");
         }
     }
@@ -124,9 +130,8 @@ fn learning_is_a_rise_beyond_the_noise() {
 
 #[test]
 fn no_progress_over_fifty_updates_is_bad() {
-    let long: Vec<Row> = (0..60)
-        .map(|update| row(update, &|_, values| drop(values.insert("charts/episodic_return".into(), noise(update)))))
-        .collect();
+    let long: Vec<Row> =
+        (0..60).map(|update| row(update, &|_, values| put(values, "charts/episodic_return", noise(update)))).collect();
     assert_eq!(learning(&long, &ppo()).level, Level::Bad);
 }
 
@@ -195,7 +200,7 @@ fn one_option_with_nine_tenths_of_the_steps_is_a_collapse() {
     let collapse = |most: f64| {
         rows(move |_, values| {
             values.insert("options/2/share".into(), most);
-            [0, 1, 3].iter().for_each(|o| drop(values.insert(format!("options/{o}/share"), (1.0 - most) / 3.0)));
+            [0, 1, 3].iter().for_each(|o| put(values, &format!("options/{o}/share"), (1.0 - most) / 3.0));
         })
     };
     let found = only(&collapse(0.94), &ppo(), "option collapse");
@@ -229,7 +234,7 @@ fn terminations_at_one_and_at_zero_are_seen_option_by_option() {
     assert!(found.level == Level::Look, "{found:?}");
     assert_eq!(found.seen, "At every chance option 1 ends: the mean probability is 0.970.");
     assert!(found.change.contains("learner.hs_ppo.deliberation_cost (0.02)"), "{}", found.change);
-    let all = rows(|_, values| (0..4).for_each(|o| drop(values.insert(format!("options/{o}/beta_mean"), 0.003))));
+    let all = rows(|_, values| (0..4).for_each(|o| put(values, &format!("options/{o}/beta_mean"), 0.003)));
     let found = only(&all, &ppo(), "terminations at 0");
     assert!(found.level == Level::Bad && found.seen.contains("options 0, 1, 2 and 3 hardly ever end"), "{found:?}");
     assert!(about(&rows(set("options/1/beta_mean", 0.85)), &ppo()).is_empty());
@@ -311,11 +316,11 @@ fn a_learner_that_waits_starves_and_one_that_never_does_starves_the_rollouts() {
 
 #[test]
 fn skipped_minibatches_are_counted_as_each_algorithm_does() {
-    let each = rows(|update, values| drop(values.insert("losses/skipped_minibatches".into(), f64::from(u8::from(update == 5)))));
+    let each = rows(|update, values| put(values, "losses/skipped_minibatches", f64::from(u8::from(update == 5))));
     let found = only(&each, &ppo(), "skipped minibatches");
     assert_eq!(found.seen, "Loss or gradient was not finite in 1 minibatches, 0 of them lately.");
     assert_eq!(found.level, Level::Look);
-    let since = rows(|update, values| drop(values.insert("losses/skipped_minibatches".into(), update.saturating_sub(36) as f64)));
+    let since = rows(|update, values| put(values, "losses/skipped_minibatches", update.saturating_sub(36) as f64));
     let found = only(&since, &Config::of(Algo::Osac), "skipped minibatches");
     assert_eq!(found.seen, "Loss or gradient was not finite in 3 minibatches, 3 of them lately.");
     assert_eq!(found.level, Level::Bad);
@@ -324,7 +329,10 @@ fn skipped_minibatches_are_counted_as_each_algorithm_does() {
 #[test]
 fn every_lost_or_refused_transition_is_told() {
     let found = only(&rows(set("stream/lost", 40.0)), &ppo(), "lost transitions");
-    assert_eq!((found.level, found.seen.as_str()), (Level::Look, "40 transitions were lost on their way: 0.10 % of all."));
+    assert_eq!(
+        (found.level, found.seen.as_str()),
+        (Level::Look, "40 transitions were lost on their way: 0.10 % of all.")
+    );
     let found = only(&rows(set("stream/refused", 10_000.0)), &ppo(), "refused transitions");
     assert_eq!((found.level, found.seen.as_str()), (Level::Bad, "10000 transitions were refused: 20 % of all."));
 }
