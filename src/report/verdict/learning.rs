@@ -52,7 +52,7 @@ pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
     let Some(course) = Course::new(&returns).filter(|_| PARTS <= returns.len()) else {
         let (updates, judged) = (seen.rows.len(), returns.len());
         let sentence = format!(
-            "Too early to say: {updates} updates are recorded, {judged} of them after a finished episode; it takes {PARTS}."
+            "Too early to say: finished episodes are in {judged} of {updates} records; it takes {PARTS} of them."
         );
         return verdict(Level::Look, sentence, String::new());
     };

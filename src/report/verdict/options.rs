@@ -62,8 +62,11 @@ fn shares(seen: &Seen<'_>) -> Option<Verdict> {
     }
     let unused = those(&shares, |_, share| share < UNUSED);
     let highest = unused.iter().map(|&option| shares[option]).fold(0.0, f64::max);
-    let most =
-        if highest == 0.0 { "no steps".into() } else { format!("at most {} of the steps each", percent(highest)) };
+    let most = match unused.len() {
+        _ if highest == 0.0 => "no steps".into(),
+        1 => format!("{} of the steps", percent(highest)),
+        _ => format!("at most {} of the steps each", percent(highest)),
+    };
     (!unused.is_empty()).then(|| Verdict {
         about: "unused options",
         level: Level::Look,
