@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     let (mut count, mut bytes, mut sum) = (0u64, 0, 0.0);
     let mut messages = bag.read(&Select::default())?;
     while let Some(message) = messages.read()? {
-        let state: JointState = decode(&schemas[message.topic], &message.data)?;
+        let state: JointState<'_> = decode(&schemas[message.topic], &message.data)?;
         sum += state.position.iter().sum::<f64>();
         count += 1;
         bytes += message.data.len();

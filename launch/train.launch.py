@@ -1,13 +1,21 @@
 """The training graph: simulators, rollouts, one learner.
 
-ros2 launch handoff train.launch.py options:=4 envs:=32 rollouts:=2 minutes:=6
+ros2 launch handoff train.launch.py options:=4 envs:=16 rollouts:=2 minutes:=6
+ros2 launch handoff train.launch.py learner:=false first:=2 peers:=192.168.1.10   # more rollouts, on another host
 """
 
 import os
 import time
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, LogInfo, OpaqueFunction, RegisterEventHandler
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+)
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
@@ -23,9 +31,13 @@ ARGUMENTS = [
     ("minutes", "", "time to train, from the first environment step [min]", "train.minutes"),
     ("env_steps", "", "environment steps to train", "train.env_steps"),
     ("update_mode", "", "sync or async", "learner.update_mode"),
-    ("envs", "32", "environments, over all rollouts", "train.envs"),
+    ("envs", "16", "environments, over all rollouts", "train.envs"),
     ("rollouts", "2", "rollout nodes, each with its own simulator", "train.rollouts"),
     ("run", "", "run folder; default: runs/<task>__<time>", None),
+    ("learner", "true", "false: only rollouts and simulators, for a learner elsewhere", None),
+    ("first", "0", "number of the first rollout here; no two rollouts of a run may have the same", None),
+    ("peers", "", "addresses of the other hosts, apart by `;`: docs/two-machines.md", None),
+    ("discovery_server", "", "address of a Fast DDS discovery server, ip:port, instead of peers", None),
 ]
 
 
@@ -47,7 +59,16 @@ def graph(context):
         parameters["train.minutes"] = 0.0
     shared = ([given["config"]] if given["config"] else []) + [parameters]
     run = given["run"] or os.path.join("runs", f"{given['task'] or 'reach'}__{time.strftime('%Y%m%d-%H%M%S')}")
-    rollouts, envs = int(given["rollouts"]), int(given["envs"])
+    rollouts, envs, first = int(given["rollouts"]), int(given["envs"]), int(given["first"])
+    if given["learner"] not in ("true", "false"):
+        raise ValueError(f"learner:={given['learner']} must be true or false")
+    if given["peers"] and given["discovery_server"]:
+        raise ValueError("peers and discovery_server are two ways to find the same hosts: give one")
+    hosts = []
+    if given["peers"]:
+        hosts.append(SetEnvironmentVariable("ROS_STATIC_PEERS", given["peers"]))
+    if given["discovery_server"]:
+        hosts.append(SetEnvironmentVariable("ROS_DISCOVERY_SERVER", given["discovery_server"]))
     if not 1 <= rollouts <= envs:
         raise ValueError(f"rollouts:={rollouts} must be at least 1 and at most envs:={envs}")
 
@@ -58,9 +79,10 @@ def graph(context):
         parameters=shared + [{"learner.run_dir": os.path.abspath(run), "learner.min_rollouts": rollouts}],
         output="screen",
     )
-    nodes = [learner]
-    for index in range(rollouts):
-        share = envs // rollouts + (index < envs % rollouts)
+    nodes = []
+    for place in range(rollouts):
+        index = first + place
+        share = envs // rollouts + (place < envs % rollouts)
         own = {
             "rollout.id": f"r{index}",
             "rollout.index": index,
@@ -80,10 +102,12 @@ def graph(context):
                     respawn_delay=1.0,
                 )
             )
+    if given["learner"] == "false":
+        return [*hosts, *nodes]
     done = RegisterEventHandler(
         OnProcessExit(target_action=learner, on_exit=[EmitEvent(event=Shutdown(reason="the learner has finished"))])
     )
-    return [LogInfo(msg=f"run folder: {os.path.abspath(run)}"), done, *nodes]
+    return [*hosts, LogInfo(msg=f"run folder: {os.path.abspath(run)}"), done, learner, *nodes]
 
 
 def generate_launch_description():

@@ -117,3 +117,23 @@ fn train_launch_passes_its_arguments_on() {
     assert_eq!((learner.seed, learner.options.count, learner.learner.min_rollouts), (7, 2, 3));
     assert_eq!((learner.train.env_steps, learner.train.minutes), (5000, 0.0));
 }
+
+#[test]
+fn train_launch_starts_rollouts_alone_on_another_host() {
+    let launch = root().join("launch/train.launch.py");
+    for (told, name, value) in [
+        ("peers:=192.168.1.10;192.168.1.11", "ROS_STATIC_PEERS", "192.168.1.10;192.168.1.11"),
+        ("discovery_server:=192.168.1.10:11811", "ROS_DISCOVERY_SERVER", "192.168.1.10:11811"),
+    ] {
+        let graph = execute(&launch, &["learner:=false", "first:=2", "rollouts:=2", "envs:=5", told]);
+        assert_eq!(graph["environment"], serde_json::json!({ name: value }));
+        let nodes = graph["nodes"].as_array().unwrap();
+        assert!(nodes.iter().all(|node| node["executable"] != "learner"), "{nodes:?}");
+        let rollouts: Vec<_> = nodes.iter().filter(|node| node["executable"] == "rollout").collect();
+        let of = |node: &Value| (node["namespace"].as_str().unwrap().to_owned(), configuration(node).rollout);
+        let (namespaces, rollouts): (Vec<_>, Vec<_>) = rollouts.into_iter().map(of).unzip();
+        assert_eq!(namespaces, ["r2", "r3"]);
+        let told: Vec<_> = rollouts.iter().map(|it| (it.id.as_str(), it.index, it.num_envs)).collect();
+        assert_eq!(told, [("r2", 2, 3), ("r3", 3, 2)]);
+    }
+}

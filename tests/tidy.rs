@@ -72,3 +72,24 @@ fn programs_only_parse_and_run() {
     let program = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/handoff.rs")).unwrap();
     assert!(program.lines().count() <= 60, "src/bin/handoff.rs has {} lines", program.lines().count());
 }
+
+#[test]
+fn the_wall_clock_stamps_and_names_and_decides_nothing() {
+    // Whoever waits or measures does so by the steady clock: a clock that is set back an hour changes nothing.
+    let stamps = ["report/events.rs", "report/logs.rs", "report/metrics.rs", "ros/time.rs", "ros/diagnostics.rs"];
+    let more_stamps = ["ros/logs.rs", "ros/mod.rs", "ros/convert/status.rs"];
+    let names_of_run_folders = ["app/train.rs", "node/trainer/mod.rs", "run/dir.rs"];
+    let ages_of_files = ["app/status.rs"];
+    let allowed = [&stamps[..], &more_stamps, &names_of_run_folders, &ages_of_files].concat();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in sources(&root) {
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let found = ["SystemTime", "wall_now", "UNIX_EPOCH"].into_iter().find(|word| text.contains(word));
+        let tests = name.contains("tests");
+        assert!(
+            tests || allowed.contains(&name.as_str()) || found.is_none(),
+            "{name} says {found:?}: use the steady clock"
+        );
+    }
+}

@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = decode::<serde_json::Value>(&schema, message);
     }
     let [state, weights, batch] = &*KNOWN;
-    let _ = decode::<JointState>(state, message);
+    let _ = decode::<JointState<'_>>(state, message);
     let _ = decode::<PolicyWeights>(weights, message);
     let _ = decode::<TransitionHead>(batch, message);
     let _ = decode::<serde_json::Value>(batch, message);

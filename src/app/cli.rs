@@ -88,6 +88,12 @@ pub struct Train {
     /// The same state machines in one loop: no ROS, deterministic.
     #[arg(long)]
     pub serial: bool,
+    /// Addresses of other hosts whose rollouts may join, apart by `;` (docs/two-machines.md) [default: this host alone].
+    #[arg(long, value_name = "IP;IP", conflicts_with = "serial")]
+    pub peers: Option<String>,
+    /// Address of a Fast DDS discovery server through which rollouts of other hosts may join.
+    #[arg(long, value_name = "IP:PORT", conflicts_with_all = ["serial", "peers"])]
+    pub discovery_server: Option<String>,
 }
 
 /// `handoff eval`.

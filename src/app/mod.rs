@@ -25,6 +25,8 @@ mod sweep;
 mod train;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod watch;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod watchdog;
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 pub use run::run;

@@ -73,7 +73,7 @@ impl Serial {
         for batch in self.agent.due(self.now) {
             self.learner.batch(batch, self.now);
         }
-        self.learner.rollout_status(self.agent.status(), self.now)?;
+        self.learner.rollout_status(self.agent.status(), self.now);
         let due = self.learner.due(self.now);
         due.acks.iter().for_each(|ack| self.agent.ack(ack));
         let updated = due.work.is_some();

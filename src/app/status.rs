@@ -121,7 +121,7 @@ mod tests {
     fn run(path: &Path, updates: u64) {
         RunDir::create_at(path, &config::to_yaml(&Config::default()).unwrap()).unwrap();
         if 0 < updates {
-            let mut recorder = Recorder::open(path, 0).unwrap();
+            let mut recorder = Recorder::open(path, 1, 0).unwrap();
             for update in 1..=updates {
                 let clock = Clock { updates: update, env_steps: 100 * update, wall_secs: 30.0 * update as f64 };
                 recorder.record(clock, &[("charts/episodic_return", update as f64)]).unwrap();

@@ -1,17 +1,22 @@
 //! Child processes of a training: started, watched, restarted when they die, stopped in order. Each child's standard
 //! input is a pipe that closes with this process, so no child outlives it.
 
+use super::watchdog::{Beat, Watchdog};
 use crate::error::{Error, Result};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
 
 /// A child that dies younger than this died at start.
 const YOUNG: Duration = Duration::from_secs(5);
 /// Deaths at start in a row after which the training gives up.
 const MOST_YOUNG_DEATHS: u32 = 4;
+/// Silence that is told.
+const SILENT: Duration = Duration::from_secs(2);
 /// A child that does not stop within this is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -31,6 +36,10 @@ struct Running {
     started: Instant,
     restarts: u64,
     young_deaths: u32,
+    watchdog: Watchdog,
+    said: watch::Receiver<Option<Beat>>,
+    /// Why it was killed.
+    stuck: Option<String>,
 }
 
 /// The processes of a training.
@@ -39,6 +48,9 @@ pub struct Graph {
     environment: Vec<(String, String)>,
     logs: PathBuf,
     running: Vec<Running>,
+    /// A child that is silent or stuck for this long is killed and started again.
+    patience: Option<Duration>,
+    start: Instant,
 }
 
 /// What [`Graph::watch`] found.
@@ -48,20 +60,35 @@ pub enum Event {
     Quiet,
     /// The node that ends the training has done so.
     Finished,
-    /// A node died and was started again; the sentence says which and why.
+    /// A node died, or was stuck and killed, and was started again; the sentence says which and why.
     Restarted(String),
 }
 
 impl Graph {
     /// `environment` is added to this process's own; each child's standard error goes to `logs/<name>.stderr`.
-    pub fn new(program: PathBuf, environment: Vec<(String, String)>, logs: PathBuf) -> Self {
-        Self { program, environment, logs, running: Vec::new() }
+    /// A child that says nothing, or makes no progress where it does not wait, for `patience` is killed.
+    pub fn new(
+        program: PathBuf,
+        environment: Vec<(String, String)>,
+        logs: PathBuf,
+        patience: Option<Duration>,
+    ) -> Self {
+        Self { program, environment, logs, running: Vec::new(), patience, start: Instant::now() }
     }
 
     /// Starts a node.
     pub fn start(&mut self, node: Node) -> Result<()> {
-        let child = self.spawn(&node, 0)?;
-        self.running.push(Running { node, child, started: Instant::now(), restarts: 0, young_deaths: 0 });
+        let (child, said) = self.spawn(&node, 0)?;
+        self.running.push(Running {
+            node,
+            child,
+            started: Instant::now(),
+            restarts: 0,
+            young_deaths: 0,
+            watchdog: Watchdog::new(self.patience),
+            said,
+            stuck: None,
+        });
         Ok(())
     }
 
@@ -70,10 +97,41 @@ impl Graph {
         self.running.iter().filter_map(|running| Some((running.node.name.as_str(), running.child.id()?)))
     }
 
+    /// Whether no node was started yet.
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Whether a node has said that it is past `phase`.
+    pub fn is_past(&self, name: &str, phase: &str) -> bool {
+        let beat = self.running.iter().find(|running| running.node.name == name).and_then(|it| it.watchdog.beat());
+        beat.is_some_and(|beat| beat.phase != phase)
+    }
+
+    /// Who is silent for a while, and whom a node waits for longer than usual, in a few words; empty if nobody.
+    pub fn silent(&self) -> String {
+        let words = |running: &Running| {
+            let (silent, beat) = (running.watchdog.silent(), running.watchdog.beat()?);
+            let own = (SILENT <= silent).then(|| format!("{} is silent for {} s", running.node.name, silent.as_secs()));
+            Some(own.into_iter().chain(beat.waits_for.clone()).collect::<Vec<_>>())
+        };
+        self.running.iter().filter_map(words).flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// Looks after every child once; starts again what died.
     pub fn watch(&mut self) -> Result<Event> {
         for index in 0..self.running.len() {
             let running = &mut self.running[index];
+            let said = match running.said.has_changed() {
+                Ok(true) => running.said.borrow_and_update().clone(),
+                _ => None,
+            };
+            if running.stuck.is_none()
+                && let Some(sentence) = running.watchdog.look(self.start.elapsed(), said)
+            {
+                running.child.start_kill().map_err(Error::io(&self.program))?;
+                running.stuck = Some(sentence);
+            }
             let Some(status) = running.child.try_wait().map_err(Error::io(&self.program))? else { continue };
             if status.success() && running.node.ends_training {
                 return Ok(Event::Finished);
@@ -81,7 +139,10 @@ impl Graph {
             let name = running.node.name.clone();
             let young = running.started.elapsed() < YOUNG;
             running.young_deaths = if young { running.young_deaths + 1 } else { 0 };
-            let death = format!("{name} {}", ending(status));
+            let death = match running.stuck.take() {
+                Some(sentence) => format!("{name} {sentence}; it was killed"),
+                None => format!("{name} {}", ending(status)),
+            };
             if MOST_YOUNG_DEATHS <= running.young_deaths || status.code() == Some(2) {
                 let log = self.log(&name);
                 return Err(Error::invalid(format!(
@@ -91,9 +152,11 @@ impl Graph {
                 )));
             }
             let restarts = running.restarts + 1;
-            let child = self.spawn(&self.running[index].node, restarts)?;
+            let (child, said) = self.spawn(&self.running[index].node, restarts)?;
+            let watchdog = Watchdog::new(self.patience);
             let running = &mut self.running[index];
             (running.child, running.restarts, running.started) = (child, restarts, Instant::now());
+            (running.watchdog, running.said) = (watchdog, said);
             return Ok(Event::Restarted(format!("{death}; started again (restart {restarts})")));
         }
         Ok(Event::Quiet)
@@ -110,19 +173,31 @@ impl Graph {
         }
     }
 
-    fn spawn(&self, node: &Node, restarts: u64) -> Result<Child> {
+    fn spawn(&self, node: &Node, restarts: u64) -> Result<(Child, watch::Receiver<Option<Beat>>)> {
         let log = self.log(&node.name);
         let stderr = OpenOptions::new().create(true).append(true).open(&log).map_err(Error::io(&log))?;
-        Command::new(&self.program)
+        let mut child = Command::new(&self.program)
             .args((node.arguments)(restarts))
             .envs(self.environment.iter().cloned())
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(stderr)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            .map_err(Error::io(&self.program))
+            .map_err(Error::io(&self.program))?;
+        let (beats, said) = watch::channel(None);
+        if let Some(stdout) = child.stdout.take() {
+            tokio::spawn(async move {
+                let mut lines = BufReader::new(stdout).split(b'\n');
+                while let Ok(Some(line)) = lines.next_segment().await {
+                    if let Some(beat) = Beat::parse(&String::from_utf8_lossy(&line)) {
+                        beats.send_replace(Some(beat));
+                    }
+                }
+            });
+        }
+        Ok((child, said))
     }
 
     fn log(&self, name: &str) -> PathBuf {
@@ -150,7 +225,7 @@ mod tests {
     use super::*;
 
     fn graph(folder: &Path) -> Graph {
-        Graph::new("/bin/sh".into(), vec![], folder.to_path_buf())
+        Graph::new("/bin/sh".into(), vec![], folder.to_path_buf(), Some(Duration::from_secs(2)))
     }
 
     fn node(script: impl Fn(u64) -> String + 'static, ends_training: bool) -> Node {
@@ -208,5 +283,46 @@ mod tests {
         graph.start(node(move |_| script.clone(), false)).unwrap();
         graph.stop().await;
         assert!(witness.exists());
+    }
+
+    #[tokio::test]
+    async fn what_is_stuck_is_named_with_its_phase_killed_and_started_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for (says, words) in [
+            // It goes on talking, and gets nowhere; it falls silent; it never says anything.
+            (
+                r#"while true; do echo '{"phase":"acting","waits":false,"progress":3}'; sleep 0.1; done"#,
+                "stuck in \"acting\" at 3",
+            ),
+            (
+                r#"echo '{"phase":"serving r0","waits":true,"progress":5}'; sleep 60"#,
+                "its last phase was \"serving r0\" at 5",
+            ),
+            ("sleep 60", "its last phase was \"starting\""),
+        ] {
+            let mut graph = graph(folder.path());
+            let script = move |restarts| if restarts == 0 { says.into() } else { "read line".into() };
+            graph.start(node(script, false)).unwrap();
+            let event = until(&mut graph, |event| !matches!(event, Ok(Event::Quiet))).await.unwrap();
+            let Event::Restarted(sentence) = event else { panic!("{event:?}") };
+            assert!(sentence.contains(words) && sentence.contains("restart 1"), "{sentence}");
+            graph.stop().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn waiting_restarts_nobody_and_silence_is_told_before_it_is_punished() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut graph = Graph::new("/bin/sh".into(), vec![], folder.path().to_path_buf(), Some(Duration::from_secs(4)));
+        let waits = r#"for i in $(seq 30); do echo '{"phase":"waiting for a phase","waits":true,"progress":3}'; sleep 0.1; done; sleep 60"#;
+        graph.start(node(|_| waits.into(), false)).unwrap();
+        let start = Instant::now();
+        while graph.silent().is_empty() {
+            assert_eq!(graph.watch().unwrap(), Event::Quiet, "after {:?}", start.elapsed());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(Duration::from_secs(4) < start.elapsed(), "it waited for 3 s, and was silent for 2 s after that");
+        assert_eq!(graph.silent(), "node is silent for 2 s");
+        graph.stop().await;
     }
 }

@@ -30,15 +30,38 @@ impl Sweep {
             .collect();
         for name in left {
             let path = format!("{FOLDER}/{name}");
-            let mapped = maps.iter().any(|map| map.lines().any(|line| line.ends_with(&path)));
-            if !mapped && fs::remove_file(Path::new(&path)).is_ok() {
+            if !mapped(&name, &maps) && fs::remove_file(Path::new(&path)).is_ok() {
                 tracing::debug!("removed {path}");
             }
         }
     }
 }
 
+/// Whether a process maps the file, or the segment or port that it guards: what is guarded is mapped, a guard never is.
+/// Without its guard, Fast DDS takes a segment for one of the dead and removes it.
+fn mapped(name: &str, maps: &[String]) -> bool {
+    let guarded = format!("{FOLDER}/{}", name.strip_suffix("_el").unwrap_or(name));
+    maps.iter().any(|map| map.lines().any(|line| line.ends_with(&guarded)))
+}
+
 fn segments() -> BTreeSet<String> {
     let names = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains("fastrtps")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guard_of_a_segment_that_lives_is_left_alone() {
+        let maps =
+            ["7f0 rw-s 00:19 4 /dev/shm/fastrtps_0a1b\n7f1 rw-s 00:19 5 /dev/shm/sem.fastrtps_port7_mutex\n".into()];
+        for name in ["fastrtps_0a1b", "fastrtps_0a1b_el", "sem.fastrtps_port7_mutex"] {
+            assert!(mapped(name, &maps), "{name}");
+        }
+        for name in ["fastrtps_0a1", "fastrtps_0a1_el", "fastrtps_port7_el"] {
+            assert!(!mapped(name, &maps), "{name}");
+        }
+    }
 }

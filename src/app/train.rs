@@ -5,9 +5,13 @@ use super::sweep::Sweep;
 use super::watch::Watch;
 use super::{cli, commands, pin, serial};
 use crate::config::{self, Config, UpdateMode};
+use crate::data::audit::account;
 use crate::error::{Error, Result};
 use crate::node::Shutdown;
+use crate::node::learner::LOOKS;
+use crate::report;
 use crate::run::RunDir;
+use std::collections::VecDeque;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -25,12 +29,15 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
     let mut config = arguments.resolve()?;
     config.contract()?;
+    if config.audit && arguments.serial {
+        return Err(Error::invalid("audit = true is about processes, and --serial has one: leave out one of the two"));
+    }
     config.learner.min_rollouts = config.train.rollouts;
     if arguments.serial && config.algo.off_policy() {
         // In one loop nothing runs beside learning: waiting for it costs nothing, and what waits can be saved.
         config.learner.update_mode = UpdateMode::Sync;
     }
-    let domain = domain()?;
+    let domain = domain(arguments)?;
     let folder = match &arguments.resume {
         Some(run) => resume(run, &mut config)?,
         None => make_folder(arguments, &mut config)?,
@@ -44,7 +51,17 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
         say(&format!("{} · ROS domain {} · {}", cli::describe(&config), domain.number, folder.path().display()));
         runtime()?.block_on(supervise(&config, &folder, &domain, &mut |_| {}))?;
     }
+    if config.audit {
+        audit(&folder)?;
+    }
     commands::report(folder.path(), &config)
+}
+
+/// Checks the notes of all processes, and says how many transitions became what.
+fn audit(folder: &RunDir) -> Result<()> {
+    let account = account(&report::audit::read(&folder.logs())?)?;
+    say(&format!("audit: {account}"));
+    Ok(())
 }
 
 /// Runs the nodes of a training until it ends. `look` sees them at each beat from the first update on.
@@ -56,24 +73,35 @@ pub(super) async fn supervise(
 ) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
     let sweep = Sweep::new();
-    let mut environment = domain.environment();
+    let mut environment = domain.environment.clone();
     if std::env::var_os("ROS_LOG_DIR").is_none() {
         environment.push(("ROS_LOG_DIR".into(), folder.logs().join("ros").display().to_string()));
     }
-    let mut graph = Graph::new(program, environment, folder.logs());
+    let patience = Some(config.train.watchdog_secs).filter(|secs| 0.0 < *secs).map(Duration::from_secs_f64);
+    let mut graph = Graph::new(program, environment, folder.logs(), patience);
     let mut watch = Watch::new(folder.path(), config.option_count(), "starting");
     let (stopper, mut shutdown) = Shutdown::new();
     let signals = super::stop::when_signalled(stopper);
     let watched = async {
-        for node in nodes(config, folder.path()) {
-            graph.start(node)?;
-        }
+        let mut told = String::new();
+        let mut waiting: VecDeque<Node> = nodes(config, folder.path()).into();
         loop {
+            // In a domain that others may use, the learner looks around before rollouts and simulators disturb anybody.
+            while graph.is_empty() || !domain.shared || graph.is_past("learner", LOOKS) {
+                let Some(node) = waiting.pop_front() else { break };
+                graph.start(node)?;
+            }
             match graph.watch()? {
                 Event::Finished => return Ok(()),
                 Event::Restarted(sentence) => tracing::warn!("{sentence}"),
                 Event::Quiet => {}
             }
+            let silent = graph.silent();
+            if told.is_empty() && !silent.is_empty() {
+                tracing::warn!("{silent}");
+            }
+            told.clone_from(&silent);
+            watch.trouble(silent);
             watch.show()?;
             if 0.0 < watch.trained_secs() {
                 look(&graph);
@@ -153,36 +181,43 @@ fn node(
 /// A training of ours meets nobody: a domain of its own on this machine alone, unless told otherwise.
 pub(super) struct Domain {
     pub(super) number: String,
-    told: bool,
-}
-
-impl Domain {
-    pub(super) fn environment(&self) -> Vec<(String, String)> {
-        let unset = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
-        if self.told {
-            return Vec::new();
-        }
-        let range = [("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")].into_iter().filter(unset);
-        range
-            .chain([("ROS_DOMAIN_ID", self.number.as_str())])
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect()
-    }
+    /// Others may be there: the domain was told, or hosts that may join.
+    shared: bool,
+    pub(super) environment: Vec<(String, String)>,
 }
 
 /// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
-pub(super) fn domain() -> Result<Domain> {
-    if let Ok(number) = std::env::var("ROS_DOMAIN_ID") {
-        return match number.parse::<u32>() {
-            Ok(0..=DOMAINS) => Ok(Domain { number, told: true }),
-            _ => Err(Error::invalid(format!("ROS_DOMAIN_ID = {number:?}: a number from 0 to {DOMAINS} is right"))),
-        };
+pub(super) fn domain(arguments: &cli::Train) -> Result<Domain> {
+    let told = std::env::var("ROS_DOMAIN_ID").ok();
+    let number = match &told {
+        Some(number) => match number.parse::<u32>() {
+            Ok(number @ 0..=DOMAINS) => number,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "ROS_DOMAIN_ID = {number:?}: a number from 0 to {DOMAINS} is right"
+                )));
+            }
+        },
+        None => free_domain()?,
+    };
+    let mut environment = vec![("ROS_DOMAIN_ID", number.to_string())];
+    let hosts = arguments.peers.as_ref().map(|peers| ("ROS_STATIC_PEERS", peers.clone()));
+    let hosts = hosts.or(arguments.discovery_server.as_ref().map(|server| ("ROS_DISCOVERY_SERVER", server.clone())));
+    let shared = told.is_some() || hosts.is_some();
+    let ranged = std::env::var_os("ROS_AUTOMATIC_DISCOVERY_RANGE").is_some();
+    if (told.is_none() || hosts.is_some()) && !ranged {
+        environment.push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into()));
     }
+    environment.extend(hosts);
+    let environment = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Ok(Domain { number: number.to_string(), shared, environment })
+}
+
+fn free_domain() -> Result<u32> {
     let first = Uuid::new_v4().as_u128() as u32 % DOMAINS;
     (0..DOMAINS)
         .map(|step| 1 + (first + step) % DOMAINS)
         .find(|domain| UdpSocket::bind(("0.0.0.0", (7400 + 250 * domain) as u16)).is_ok())
-        .map(|domain| Domain { number: domain.to_string(), told: false })
         .ok_or_else(|| Error::invalid("all ROS domains from 1 to 101 are in use here; set ROS_DOMAIN_ID"))
 }
 

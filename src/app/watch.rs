@@ -19,6 +19,8 @@ pub(super) struct Watch {
     progress: Progress<Stderr>,
     /// Said behind the line until the first update.
     note: String,
+    /// Said behind the line while it lasts.
+    trouble: String,
 }
 
 impl Watch {
@@ -37,7 +39,13 @@ impl Watch {
             newest: None,
             progress: Progress::new(err, terminal),
             note: note.into(),
+            trouble: String::new(),
         }
+    }
+
+    /// What a person should know for now, e.g. who is silent; empty: nothing.
+    pub(super) fn trouble(&mut self, trouble: String) {
+        self.trouble = trouble;
     }
 
     /// Shows the line, if it is time to.
@@ -85,7 +93,11 @@ impl Watch {
             option_shares: shares,
             lag: value("lag/max").filter(|&lag| 0.0 < lag).map(|lag| lag as u64),
             losses: losses.iter().filter_map(|(short, name)| Some(((*short).to_owned(), value(name)?))).collect(),
-            note: if self.newest.is_none() { self.note.clone() } else { String::new() },
+            note: match (self.trouble.is_empty(), &self.newest) {
+                (false, _) => self.trouble.clone(),
+                (true, None) => self.note.clone(),
+                (true, Some(_)) => String::new(),
+            },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages that handoff reads, as [`decode`](super::decode) gives them. Fields: the `.msg` files of the same names.
+//! Messages that handoff reads, as [`decode`](super::decode) gives them; their texts stay where they are. Fields: the `.msg` files of the same names.
 
 use crate::contract::{Contract, Hash, Normaliser, Snapshot};
 use crate::error::{Error, Result};
@@ -24,20 +24,22 @@ impl Stamp {
 
 /// std_msgs/Header.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Header {
+pub struct Header<'a> {
     /// When what follows was so.
     pub stamp: Stamp,
     /// The frame.
-    pub frame_id: String,
+    pub frame_id: &'a str,
 }
 
 /// sensor_msgs/JointState: states and commands alike. An array may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct JointState {
+pub struct JointState<'a> {
     /// Stamp of the state.
-    pub header: Header,
+    #[serde(borrow)]
+    pub header: Header<'a>,
     /// Joints, in any order.
-    pub name: Vec<String>,
+    #[serde(borrow)]
+    pub name: Vec<&'a str>,
     /// [rad], [m].
     pub position: Vec<f64>,
     /// [rad/s], [m/s].
@@ -86,9 +88,10 @@ pub struct Pose {
 
 /// geometry_msgs/PoseStamped.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct PoseStamped {
+pub struct PoseStamped<'a> {
     /// Stamp and frame.
-    pub header: Header,
+    #[serde(borrow)]
+    pub header: Header<'a>,
     /// The pose in that frame.
     pub pose: Pose,
 }

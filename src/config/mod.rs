@@ -19,6 +19,8 @@ pub struct Config {
     pub seed: u64,
     /// Set by ROS launch; the control ticks follow header stamps either way.
     pub use_sim_time: bool,
+    /// Note the fate of every transition by its id, below the run folder's `logs/audit`.
+    pub audit: bool,
     /// What is trained: its name in `task`.
     pub task: String,
     /// How it is trained.
@@ -334,6 +336,8 @@ pub struct Train {
     pub env_steps: u64,
     /// Episodes of the evaluation at the end.
     pub eval_episodes: usize,
+    /// A process that says nothing, or makes no progress where it does not wait, is restarted after this [s]; 0: never.
+    pub watchdog_secs: f64,
 }
 
 impl Default for Config {
@@ -341,6 +345,7 @@ impl Default for Config {
         Self {
             seed: 1,
             use_sim_time: false,
+            audit: false,
             task: "reach".into(),
             algo: Algo::HsPpo,
             robot: Robot::Panda,
@@ -481,7 +486,7 @@ impl Default for HsPpo {
 
 impl Default for Train {
     fn default() -> Self {
-        Self { rollouts: 2, envs: 32, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300 }
+        Self { rollouts: 2, envs: 16, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
     }
 }
 
@@ -497,6 +502,10 @@ impl Config {
             config.learner.save_interval = 500;
             config.train.rollouts = 1;
             config.train.envs = 4;
+        }
+        if algo == Algo::Osac {
+            // K options cost the critics K rows a step.
+            config.learner.osac.batch_size = 128;
         }
         config
     }

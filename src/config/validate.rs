@@ -60,6 +60,7 @@ impl Config {
         range("train.envs", train.envs, train.rollouts..=65_536)?;
         range("train.minutes", train.minutes, 0.0..=1e6)?;
         range("train.eval_episodes", train.eval_episodes, 1..=1_000_000)?;
+        range("train.watchdog_secs", train.watchdog_secs, 0.0..=86_400.0)?;
         learner.hs_ppo.validate()?;
         learner.osac.validate()?;
         if self.algo.off_policy() {

@@ -1,7 +1,9 @@
 //! The learner's side of all streams: one verdict for each batch, acknowledged until the rollout knows it.
 
+use super::audit::{Note, Trail, spans};
 use super::check::{check, header};
 use super::ledger::{Entry, Ledger};
+use super::suspects::AllSuspects;
 use super::{Ack, Batch, Refusal, Refused, StreamId};
 use crate::contract::{Contract, Hash};
 use crate::error::{Error, Result};
@@ -34,6 +36,9 @@ pub enum Verdict {
     Admitted(Batch),
     /// Never to be learned from; counted, acknowledged, and out of the way.
     Refused(Refusal),
+    /// It fails its check, and need not be its stream's: the number stays free for another content. The same content
+    /// again, as a rollout resends it, is refused.
+    Suspect(Refusal),
     /// It has its verdict already.
     Duplicate,
     /// Neither admitted nor acknowledged, with the reason in a sentence: another run, a greater life of this one
@@ -54,6 +59,8 @@ pub struct AdmissionTotals {
     pub duplicates: u64,
     /// Batches ignored.
     pub ignored: u64,
+    /// Batches that failed their check and have no verdict: their sender did not stand by them, or has yet to.
+    pub suspect: u64,
 }
 
 /// The streams as a checkpoint keeps them (P10).
@@ -63,11 +70,36 @@ pub struct Table {
     streams: Vec<(StreamId, Ledger)>,
 }
 
+impl Table {
+    /// A former life got this far in these streams (transitions). What it admitted after the checkpoint is lost: by
+    /// [`Admission::totals`] at once, and it stays so unless it comes again.
+    pub fn presume(&mut self, marks: impl IntoIterator<Item = (StreamId, u64)>) {
+        for (stream, position) in marks {
+            match self.streams.iter_mut().find(|(known, _)| *known == stream) {
+                Some((_, ledger)) => ledger.presume(position),
+                None => {
+                    let mut ledger = Ledger::new(0, true);
+                    ledger.presume(position);
+                    self.streams.push((stream, ledger));
+                }
+            }
+        }
+    }
+}
+
 struct Stream {
     ledger: Ledger,
     heard: Option<Duration>,
     acked: Option<Duration>,
     dirty: bool,
+    /// The position that [`Admission::marks`] told last.
+    marked: Option<u64>,
+}
+
+impl Stream {
+    fn new(ledger: Ledger) -> Self {
+        Self { ledger, heard: None, acked: None, dirty: false, marked: None }
+    }
 }
 
 /// The learner's side (P1, P3, P4, P5, P10).
@@ -79,6 +111,9 @@ pub struct Admission {
     streams: BTreeMap<StreamId, Stream>,
     duplicates: u64,
     ignored: u64,
+    suspects: AllSuspects,
+    suspect: u64,
+    trail: Trail,
 }
 
 impl Admission {
@@ -89,10 +124,50 @@ impl Admission {
 
     /// A learner that takes up where a checkpoint's table stops.
     pub fn restore(table: Table, run: Uuid, life: u32, contract: Arc<Contract>) -> Self {
-        let known = |ledger: Ledger| Stream { ledger: ledger.restored(), heard: None, acked: None, dirty: false };
+        let known = |ledger: Ledger| Stream::new(ledger.restored());
         let streams = table.streams.into_iter().map(|(stream, ledger)| (stream, known(ledger))).collect();
         let contract_hash = contract.hash();
-        Self { run, life, contract, contract_hash, streams, duplicates: 0, ignored: 0 }
+        Self {
+            run,
+            life,
+            contract,
+            contract_hash,
+            streams,
+            duplicates: 0,
+            ignored: 0,
+            suspects: AllSuspects::default(),
+            suspect: 0,
+            trail: Trail::default(),
+        }
+    }
+
+    /// From now on verdicts are noted, see [`Self::notes`].
+    pub fn audit(&mut self) {
+        self.trail.start();
+        let (life, streams) = (self.life, &self.streams);
+        self.trail.note(|| Note::Begun {
+            life,
+            streams: streams.iter().map(|(stream, state)| state.ledger.taken(stream)).collect(),
+        });
+    }
+
+    /// What was noted since the last call.
+    pub fn notes(&mut self) -> Vec<Note> {
+        self.trail.take()
+    }
+
+    /// How far the learner got in each stream that went on since the last call [transitions]. On disk before the acks go
+    /// out, they tell the next life what this one had if it is killed: [`Table::presume`].
+    pub fn marks(&mut self) -> Vec<(StreamId, u64)> {
+        let mut marks = Vec::new();
+        for (stream, state) in &mut self.streams {
+            let position = state.ledger.mark();
+            if state.marked != position {
+                state.marked = position;
+                marks.extend(position.map(|position| (stream.clone(), position)));
+            }
+        }
+        marks
     }
 
     /// The table for a checkpoint that holds what was consumed up to now.
@@ -130,33 +205,49 @@ impl Admission {
         }
         let trusted = header(&batch).is_ok();
         let base = if trusted { batch.base } else { 0 };
-        let state = self.streams.entry(batch.stream.clone()).or_insert_with(|| Stream {
-            ledger: Ledger::new(base, 1 < self.life),
-            heard: None,
-            acked: None,
-            dirty: false,
-        });
+        let verdict =
+            check(&batch, &self.contract, &self.contract_hash).and_then(|()| in_time(&batch, self.life, accept));
+        let doubtful = matches!(verdict, Err(ref refusal) if !matches!(refusal, Refusal::Stale(_)));
+        if doubtful && self.streams.get(&batch.stream).is_none_or(|state| !state.ledger.known(batch.seq)) {
+            let suspects = self.suspects.of(&batch.stream);
+            if let (false, Err(refusal)) = (suspects.again(&batch, now), &verdict) {
+                self.suspect += 1;
+                return Verdict::Suspect(refusal.clone());
+            }
+        }
+        let resumed = 1 < self.life;
+        let new = || Stream::new(Ledger::new(base, resumed));
+        let state = self.streams.entry(batch.stream.clone()).or_insert_with(new);
         state.heard = Some(now);
-        state.ledger.raise_floor(base);
+        if !doubtful || !state.ledger.known(batch.seq) {
+            state.ledger.raise_floor(base);
+        }
         if state.ledger.known(batch.seq) {
             self.duplicates += 1;
             state.dirty = true;
+            self.note_gaps();
             return Verdict::Duplicate;
         }
         if !state.ledger.in_reach(batch.seq) {
             self.ignored += 1;
             return Verdict::Ignored(format!("batch {} of {} is too far ahead", batch.seq, batch.stream));
         }
+        self.suspects.of(&batch.stream).settled(batch.seq);
         state.dirty = true;
         let steps = batch.steps();
-        let verdict =
-            in_time(&batch, self.life, accept).and_then(|()| check(&batch, &self.contract, &self.contract_hash));
         let malformed = matches!(verdict, Err(Refusal::Malformed(_)));
-        let first_step = (trusted && !malformed).then_some(batch.first_step);
-        state.ledger.enter(batch.seq, Entry { first_step, steps, pending: verdict.is_ok() });
-        match verdict {
+        let first_step = trusted.then_some(batch.first_step);
+        state.ledger.enter(batch.seq, Entry { first_step, steps, pending: verdict.is_ok(), malformed });
+        let verdict = match verdict {
             Ok(()) => {
                 state.ledger.admitted += steps;
+                let Batch { stream, seq, first_step, fragments, .. } = &batch;
+                self.trail.note(|| Note::Stored {
+                    stream: stream.clone(),
+                    seq: *seq,
+                    first_step: *first_step,
+                    rows: spans(fragments),
+                });
                 Verdict::Admitted(batch)
             }
             Err(refusal) => {
@@ -168,7 +259,22 @@ impl Admission {
                     Refusal::Contract(_) => &mut refused.contract,
                 };
                 *count += steps;
+                self.trail.note(|| Note::Refused {
+                    stream: batch.stream.clone(),
+                    seq: batch.seq,
+                    reason: refusal.to_string(),
+                });
                 Verdict::Refused(refusal)
+            }
+        };
+        self.note_gaps();
+        verdict
+    }
+
+    fn note_gaps(&mut self) {
+        for (stream, state) in &mut self.streams {
+            for (from, to) in state.ledger.take_gaps() {
+                self.trail.note(|| Note::Lost { stream: stream.clone(), from, to });
             }
         }
     }
@@ -185,13 +291,18 @@ impl Admission {
         if let Some(state) = self.streams.get_mut(stream) {
             state.dirty |= state.ledger.consume(seq);
         }
+        self.note_gaps();
     }
 
-    /// The stream lives (its status was heard): its acks go on.
-    pub fn heard(&mut self, stream: &StreamId, now: Duration) {
+    /// The stream lives (its status was heard): its acks go on. `in_flight`: batches that it has sent and that are not
+    /// consumed; a suspect beyond them is not its own.
+    pub fn heard(&mut self, stream: &StreamId, in_flight: u32, now: Duration) {
+        let mut consumed = 0;
         if let Some(state) = self.streams.get_mut(stream) {
             state.heard = Some(now);
+            consumed = state.ledger.consumed;
         }
+        self.suspects.of(stream).in_flight(in_flight, consumed);
     }
 
     /// What the learner has of a stream; `None` if it never heard of it.
@@ -228,11 +339,15 @@ impl Admission {
 
     /// All streams together.
     pub fn totals(&self) -> AdmissionTotals {
-        let mut totals =
-            AdmissionTotals { duplicates: self.duplicates, ignored: self.ignored, ..AdmissionTotals::default() };
+        let mut totals = AdmissionTotals {
+            duplicates: self.duplicates,
+            ignored: self.ignored,
+            suspect: self.suspect,
+            ..AdmissionTotals::default()
+        };
         for Stream { ledger, .. } in self.streams.values() {
             totals.admitted += ledger.admitted;
-            totals.lost += ledger.lost;
+            totals.lost += ledger.lost();
             totals.refused.malformed += ledger.refused.malformed;
             totals.refused.nonfinite += ledger.refused.nonfinite;
             totals.refused.stale += ledger.refused.stale;

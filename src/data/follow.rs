@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 /// Another run is adopted when the followed one was silent for this long.
 const SILENCE: Duration = Duration::from_secs(5);
+/// A greater life of the followed run is adopted when the followed one was silent for this long: a learner that is
+/// started again follows one that is gone, and one that is heard on is no former one.
+const GONE: Duration = Duration::from_secs(1);
 /// Weights are pulled when the rollout is behind for this long.
 const BEHIND: Duration = Duration::from_millis(500);
 
@@ -227,9 +230,15 @@ impl Follow {
                 if life < learner.life {
                     return Heard::Old;
                 }
-                learner.heard = now;
                 if life == learner.life {
+                    learner.heard = now;
                     return Heard::Same;
+                }
+                if now < learner.heard + GONE {
+                    return Heard::Other(format!(
+                        "life {life} of the learner was heard while life {} still speaks; it is followed once that is gone",
+                        learner.life
+                    ));
                 }
             }
             Some(learner) if now < learner.heard + SILENCE || !self.may_switch => {

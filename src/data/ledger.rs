@@ -1,11 +1,16 @@
 //! What the learner knows of one stream: which numbers have a verdict, and where every transition went.
 
-use super::{Ack, Refused};
+use super::audit::Taken;
+use super::pieces::MAX_BATCH_BYTES;
+use super::{Ack, Refused, StreamId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Batches past the first missing one that an ack can name.
 pub(super) const AHEAD: u64 = 64;
+
+/// More transitions than fit into one batch: each has 72 bytes at least.
+const MOST_STEPS: u64 = MAX_BATCH_BYTES as u64 / 64;
 
 /// One batch that has its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +23,10 @@ pub(super) struct Entry {
     /// Admitted, and not yet in an update or replay.
     #[serde(skip)]
     pub(super) pending: bool,
+    /// Refused as malformed: what it says of its place and length need not hold. Without steps, nobody could count its
+    /// transitions: the next batch tells how many they were.
+    #[serde(default)]
+    pub(super) malformed: bool,
 }
 
 /// One stream. Serialised, it is what a checkpoint must know of it.
@@ -34,13 +43,25 @@ pub(super) struct Ledger {
     floor: u64,
     /// Transitions recorded in the stream before batch `consumed`; `None`: the first batch will say.
     position: Option<u64>,
+    /// Transitions before this one that will never come are lost: a former life had them, and no checkpoint has.
+    #[serde(default)]
+    presumed: u64,
+    /// The last batch before `position` was malformed, and nobody could count its transitions.
+    #[serde(default)]
+    uncounted: bool,
+    /// Numbers since the last batch before `position` that will never come.
+    #[serde(default)]
+    skipped: u64,
+    /// Ranges counted as lost since [`Self::take_gaps`].
+    #[serde(skip)]
+    gaps: Vec<(u64, u64)>,
     /// Verdicts at `consumed` and above.
     #[serde(with = "pairs")]
     entries: BTreeMap<u64, Entry>,
     /// Transitions.
     pub(super) admitted: u64,
     /// Transitions.
-    pub(super) lost: u64,
+    lost: u64,
     /// Transitions.
     pub(super) refused: Refused,
 }
@@ -54,6 +75,10 @@ impl Ledger {
             durable: 0,
             floor: base,
             position: (count_before || base == 0).then_some(0),
+            presumed: 0,
+            uncounted: false,
+            skipped: 0,
+            gaps: Vec::new(),
             entries: BTreeMap::new(),
             admitted: 0,
             lost: 0,
@@ -91,6 +116,45 @@ impl Ledger {
         true
     }
 
+    /// A former life got as far as `position` in the stream: what no checkpoint has of that, and does not come again, is
+    /// lost.
+    pub(super) fn presume(&mut self, position: u64) {
+        self.presumed = self.presumed.max(position);
+    }
+
+    /// Transitions recorded, and never to come.
+    pub(super) fn lost(&self) -> u64 {
+        let position = self.position.unwrap_or(0);
+        // What has its verdict beyond the position is not lost.
+        let judged = self.entries.values().map(|entry| {
+            let first = entry.first_step.unwrap_or(position).max(position);
+            first.saturating_add(entry.steps).min(self.presumed).saturating_sub(first)
+        });
+        self.lost + self.presumed.saturating_sub(position).saturating_sub(judged.sum())
+    }
+
+    /// Transitions in the stream up to the newest batch below which all is settled, now or in a former life; `None`: not
+    /// known yet.
+    pub(super) fn mark(&self) -> Option<u64> {
+        self.position.map(|position| position.max(self.presumed))
+    }
+
+    /// Ranges of the stream that were counted as lost since the last call.
+    pub(super) fn take_gaps(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.gaps)
+    }
+
+    /// What it stands for, for the audit: see [`super::audit::Taken`].
+    pub(super) fn taken(&self, stream: &StreamId) -> Taken {
+        Taken {
+            stream: stream.clone(),
+            below: self.consumed,
+            others: self.entries.keys().copied().collect(),
+            position: self.position.unwrap_or(0),
+            presumed: self.presumed,
+        }
+    }
+
     /// What a checkpoint may know: what was admitted and is not consumed will come again, so it is taken back.
     pub(super) fn settled(&self) -> Self {
         let mut settled = self.clone();
@@ -121,7 +185,7 @@ impl Ledger {
             consumed: self.consumed,
             durable: self.durable,
             admitted: self.admitted,
-            lost: self.lost,
+            lost: self.lost(),
             refused: self.refused,
             ..ack
         }
@@ -153,17 +217,34 @@ impl Ledger {
                     if next <= self.consumed {
                         break;
                     }
+                    self.skipped += next - self.consumed;
                     self.consumed = next;
+                    self.uncounted = false;
                 }
             }
         }
     }
 
-    /// Moves the position past a batch; what lies between was recorded and will never come.
-    fn settle(&mut self, Entry { first_step, steps, .. }: Entry) {
-        if let (Some(position), Some(first_step)) = (self.position, first_step) {
-            self.lost += first_step.saturating_sub(position);
+    /// Moves the position past a batch; what lies between was recorded and will never come, unless the batch before
+    /// could not be counted.
+    fn settle(&mut self, Entry { first_step, steps, malformed, .. }: Entry) {
+        let skipped = std::mem::take(&mut self.skipped);
+        let position = self.position.unwrap_or(0);
+        // A malformed batch may skip no more transitions than fit in the batches between.
+        let first_step = first_step
+            .filter(|&first| !malformed || first.saturating_sub(position) <= skipped.saturating_mul(MOST_STEPS));
+        if let (Some(position), Some(first_step)) = (self.position, first_step)
+            && position < first_step
+        {
+            let gap = first_step - position;
+            if self.uncounted {
+                self.refused.malformed += gap;
+            } else {
+                self.lost += gap;
+                self.gaps.push((position, first_step));
+            }
         }
+        self.uncounted = malformed && steps == 0;
         let start = first_step.max(self.position);
         self.position = start.map(|start| start.saturating_add(steps));
     }

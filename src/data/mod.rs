@@ -19,6 +19,7 @@
 
 mod admission;
 mod arm;
+pub mod audit;
 mod check;
 mod follow;
 mod fragment;
@@ -29,6 +30,7 @@ mod phase;
 mod pieces;
 mod status;
 mod stream;
+mod suspects;
 #[cfg(test)]
 mod tests;
 mod vectors;

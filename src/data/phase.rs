@@ -215,6 +215,22 @@ impl Coordinator {
         self.open.as_ref().map_or_else(Vec::new, |open| open.members.keys().cloned().collect())
     }
 
+    /// Members of the open phase that are short of their quota and silent or still for a while, each in a few words.
+    pub fn laggards(&self) -> Vec<String> {
+        let Some(open) = &self.open else { return Vec::new() };
+        let late = |(stream, member): (&StreamId, &Member)| {
+            let heard = self.rollouts.get(stream).map_or(Duration::ZERO, |rollout| rollout.heard);
+            let (silent, still) = (self.clock.saturating_sub(heard), self.clock.saturating_sub(member.moved));
+            match (silent, still) {
+                _ if self.quota <= member.slowest() => None,
+                (silent, _) if LIVE <= silent => Some(format!("{stream} is silent for {} s", silent.as_secs())),
+                (_, still) if LIVE <= still => Some(format!("{stream} stands still for {} s", still.as_secs())),
+                _ => None,
+            }
+        };
+        open.members.iter().filter_map(late).collect()
+    }
+
     /// Live rollouts, for people.
     pub fn live(&self) -> usize {
         self.rollouts.values().filter(|rollout| self.is_live(rollout)).count()

@@ -1,5 +1,6 @@
 //! The rollout's side of a stream: numbers batches, holds them, sends and resends them until they are safe.
 
+use super::audit::{Note, Trail, spans};
 use super::pieces::{MAX_BATCH_BYTES, pieces};
 use super::{Ack, Batch, EpisodeStats, Fragment, StreamId};
 use crate::contract::Hash;
@@ -78,6 +79,7 @@ pub struct Outbox {
     held: VecDeque<Held>,
     order: u64,
     counters: OutboxCounters,
+    trail: Trail,
 }
 
 impl Outbox {
@@ -92,7 +94,18 @@ impl Outbox {
             held: VecDeque::new(),
             order: 0,
             counters: OutboxCounters::default(),
+            trail: Trail::default(),
         }
+    }
+
+    /// From now on what becomes of batches is noted, see [`Self::notes`].
+    pub fn audit(&mut self) {
+        self.trail.start();
+    }
+
+    /// What was noted since the last call.
+    pub fn notes(&mut self) -> Vec<Note> {
+        self.trail.take()
     }
 
     /// Follows a learner. A greater life of the same run: all that is held is sent again. Another run: all that is held
@@ -102,7 +115,9 @@ impl Outbox {
             Some((ours, known)) if ours == run && life <= known => return,
             Some((ours, _)) if ours != run => {
                 self.counters.voided += self.held_steps();
-                self.held.clear();
+                for Held { batch, .. } in self.held.drain(..) {
+                    self.trail.note(|| void(&batch));
+                }
             }
             _ => {}
         }
@@ -135,10 +150,18 @@ impl Outbox {
             self.counters.recorded += steps;
             if self.learner.is_none_or(|(run, _)| run != origin.run) {
                 self.counters.voided += steps;
+                self.trail.note(|| void(&batch));
             } else if matches!(self.hold, Hold::Durable { capacity } if capacity <= self.held.len()) {
                 self.counters.overflowed += steps;
+                self.trail.note(|| void(&batch));
             } else {
                 self.next_seq += 1;
+                self.trail.note(|| Note::Numbered {
+                    stream: batch.stream.clone(),
+                    seq: batch.seq,
+                    first_step: batch.first_step,
+                    rows: spans(&batch.fragments),
+                });
                 self.held.push_back(Held {
                     batch,
                     sends: 0,
@@ -206,8 +229,13 @@ impl Outbox {
             Hold::Consumed => ack.consumed,
             Hold::Durable { .. } => ack.durable,
         };
+        let base = self.base();
         while self.held.front().is_some_and(|held| held.batch.seq < safe) {
             self.counters.freed += self.held.pop_front().map_or(0, |held| held.batch.steps());
+        }
+        if base < self.base() {
+            let (stream, below) = (&self.stream, self.base());
+            self.trail.note(|| Note::Freed { stream: stream.clone(), below });
         }
     }
 
@@ -250,4 +278,8 @@ impl Outbox {
     pub fn stream(&self) -> &StreamId {
         &self.stream
     }
+}
+
+fn void(batch: &Batch) -> Note {
+    Note::Voided { stream: batch.stream.clone(), first_step: batch.first_step, rows: spans(&batch.fragments) }
 }

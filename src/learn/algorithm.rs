@@ -6,6 +6,7 @@ use crate::contract::{Contract, Snapshot};
 use crate::data::{Fragment, Gathered, Vectors};
 use crate::error::Result;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use uuid::Uuid;
 
 /// An algorithm and all that it has learned. Lives on one thread; the caller sets torch's threads.
@@ -16,6 +17,8 @@ pub trait Algorithm: Send {
     fn updates(&self) -> u64;
     /// Transitions learned from, or remembered.
     fn env_steps(&self) -> u64;
+    /// Gradient steps begun, ever: moves on while an update is under way.
+    fn pulse(&self) -> Arc<AtomicU64>;
     /// One update from rows, sorted by the caller; `version` is the one that was published last.
     fn learn(&mut self, rows: Vec<Gathered>, version: u64) -> Result<Metrics>;
     /// What a checkpoint keeps beside the snapshot.
@@ -48,6 +51,10 @@ impl Algorithm for HsPpo {
 
     fn env_steps(&self) -> u64 {
         Self::env_steps(self)
+    }
+
+    fn pulse(&self) -> Arc<AtomicU64> {
+        Self::pulse(self)
     }
 
     fn learn(&mut self, rows: Vec<Gathered>, version: u64) -> Result<Metrics> {

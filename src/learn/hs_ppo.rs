@@ -18,6 +18,7 @@ use crate::policy::{Network, Outputs, floats};
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tch::Tensor;
 use uuid::Uuid;
 
@@ -55,6 +56,7 @@ pub struct HsPpo {
     updates: u64,
     env_steps: u64,
     skipped: u64,
+    pulse: Arc<AtomicU64>,
 }
 
 /// One update's data, and what is constant in it.
@@ -95,6 +97,7 @@ impl HsPpo {
             updates: 0,
             env_steps: 0,
             skipped: 0,
+            pulse: Arc::default(),
             contract,
         })
     }
@@ -250,6 +253,11 @@ impl HsPpo {
         })
     }
 
+    /// Minibatches begun, ever: moves on while an update is under way.
+    pub fn pulse(&self) -> Arc<AtomicU64> {
+        self.pulse.clone()
+    }
+
     fn descend(&mut self, batch: &Batch, anchor: &Anchor, rates: &Rates) -> Result<Watched> {
         let layout = self.contract.layout();
         let mut gradient = vec![0.0; self.parameters.len()];
@@ -258,6 +266,7 @@ impl HsPpo {
         'phase: for epoch in 0..self.config.num_learning_epochs {
             let orders = minibatches(self.seed, self.updates, epoch, steps, self.config.minibatch_size);
             for order in orders {
+                self.pulse.fetch_add(1, Ordering::Relaxed);
                 let minibatch = batch.select(&Tensor::from_slice(&order));
                 self.beside.start(&minibatch)?;
                 let losses = losses(&self.network, &minibatch, anchor, &self.config, || self.beside.loss())?;

@@ -13,10 +13,29 @@ pub mod trainer;
 
 pub use stopwatch::{Activity, Stopwatch, Times};
 
+use crate::data::audit;
 use tokio::sync::watch;
+
+/// What an actor says of itself to whoever looks after it, at 5 Hz.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What it does, or what it waits for.
+    pub phase: String,
+    /// It waits for others: that nothing moves is no fault of its own.
+    pub waits: bool,
+    /// Moves on as long as work gets done.
+    pub progress: u64,
+    /// Whom it waits for longer than usual, each in a few words.
+    pub waits_for: Vec<String>,
+    /// Queue lengths, drops and other counts, by name.
+    pub counts: Vec<(&'static str, u64)>,
+}
 
 /// Where an actor puts what it makes: a publisher, a queue, a test.
 pub type Output<T> = Box<dyn FnMut(&T) + Send>;
+
+/// Where an actor writes the notes of an audit. An error ends it: an audit with gaps proves nothing.
+pub type Notes = Box<dyn FnMut(Vec<audit::Note>) -> crate::error::Result<()> + Send>;
 
 /// Tells an actor to stop.
 #[derive(Clone, Debug)]

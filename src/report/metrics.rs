@@ -44,7 +44,7 @@ pub struct Clock {
 pub struct Row {
     /// Where it stands.
     pub clock: Clock,
-    /// Scalars by name; those that were not finite are left out.
+    /// Scalars by name, `life` among them; those that were not finite are left out.
     pub values: BTreeMap<String, f64>,
 }
 
@@ -55,32 +55,36 @@ pub struct Recorder {
     metrics_path: PathBuf,
     events: File,
     events_path: PathBuf,
+    life: u32,
 }
 
 impl Recorder {
     /// Opens `metrics.jsonl` at its end (a line that a kill cut is dropped) and a new event file. `env_steps` is the
-    /// last record's that counts: where the checkpoint stands from which the run goes on, 0 for a new run.
-    pub fn open(folder: &Path, env_steps: u64) -> Result<Self> {
+    /// last record's that counts: where the checkpoint stands from which the run goes on, 0 for a new run. `life`: of the
+    /// learner that writes; each line holds it.
+    pub fn open(folder: &Path, life: u32, env_steps: u64) -> Result<Self> {
         let now = SystemTime::now();
         let metrics_path = folder.join(METRICS);
         let metrics = open_at_end(&metrics_path).map_err(Error::io(&metrics_path))?;
-        let nanos = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        // TensorBoard reads the files in the order of their names: a clock that was set back must not change it.
+        let before = event_files(folder).max().map_or(0, |nanos| nanos + 1);
+        let nanos = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()).max(before);
         let events_path = folder.join(format!("events.out.tfevents.{nanos}.{}", std::process::id()));
         let mut events = File::create_new(&events_path).map_err(Error::io(&events_path))?;
         events.write_all(&events::header(now, env_steps.saturating_add(1))).map_err(Error::io(&events_path))?;
-        Ok(Self { metrics, metrics_path, events, events_path })
+        Ok(Self { metrics, metrics_path, events, events_path, life })
     }
 
     /// Writes one record; both files are complete for their readers when this returns. `null` stands for a value that is
     /// not finite. Refuses a name twice, and the names of the axes.
     pub fn record<N: AsRef<str>>(&mut self, clock: Clock, values: &[(N, f64)]) -> Result<()> {
-        let mut seen: Vec<&str> = vec!["updates", "env_steps", "wall_secs"];
+        let mut seen: Vec<&str> = vec!["updates", "env_steps", "wall_secs", "life"];
         seen.extend(values.iter().map(|(name, _)| name.as_ref()));
         seen.sort_unstable();
         if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::invalid(format!("a record holds `{}` twice", pair[0])));
         }
-        let mut line = serde_json::to_vec(&Line { clock, values })
+        let mut line = serde_json::to_vec(&Line { clock, life: self.life, values })
             .map_err(|error| Error::invalid(format!("a record cannot be written as JSON: {error}")))?;
         line.push(b'\n');
         self.metrics.write_all(&line).map_err(Error::io(&self.metrics_path))?;
@@ -88,6 +92,15 @@ impl Recorder {
         let event = events::scalars(SystemTime::now(), clock.env_steps, values);
         self.events.write_all(&event).map_err(Error::io(&self.events_path))
     }
+}
+
+/// The times in the names of the event files of a run folder [ns since 1970].
+fn event_files(folder: &Path) -> impl Iterator<Item = u128> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    names.filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.strip_prefix("events.out.tfevents.")?.split('.').next()?.parse().ok()
+    })
 }
 
 fn open_at_end(path: &Path) -> std::io::Result<File> {
@@ -102,15 +115,17 @@ fn open_at_end(path: &Path) -> std::io::Result<File> {
 
 struct Line<'a, N> {
     clock: Clock,
+    life: u32,
     values: &'a [(N, f64)],
 }
 
 impl<N: AsRef<str>> Serialize for Line<'_, N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3 + self.values.len()))?;
+        let mut map = serializer.serialize_map(Some(4 + self.values.len()))?;
         map.serialize_entry("updates", &self.clock.updates)?;
         map.serialize_entry("env_steps", &self.clock.env_steps)?;
         map.serialize_entry("wall_secs", &self.clock.wall_secs)?;
+        map.serialize_entry("life", &self.life)?;
         for (name, value) in self.values {
             map.serialize_entry(name.as_ref(), value)?;
         }
@@ -160,20 +175,23 @@ mod tests {
     #[test]
     fn a_record_is_one_line_with_the_axes_first() {
         let folder = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::open(folder.path(), 0).unwrap();
+        let mut recorder = Recorder::open(folder.path(), 3, 0).unwrap();
         recorder.record(clock(1), &[("losses/value_loss", 0.5), ("charts/success", f64::NAN)]).unwrap();
         assert_eq!(
             fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap(),
-            "{\"updates\":1,\"env_steps\":2048,\"wall_secs\":0.25,\"losses/value_loss\":0.5,\"charts/success\":null}\n"
+            "{\"updates\":1,\"env_steps\":2048,\"wall_secs\":0.25,\"life\":3,\"losses/value_loss\":0.5,\"charts/success\":null}\n"
         );
         let rows = read(folder.path()).unwrap();
-        assert_eq!(rows, [Row { clock: clock(1), values: [("losses/value_loss".into(), 0.5)].into() }]);
+        assert_eq!(
+            rows,
+            [Row { clock: clock(1), values: [("life".into(), 3.0), ("losses/value_loss".into(), 0.5)].into() }]
+        );
     }
 
     #[test]
     fn a_name_twice_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::open(folder.path(), 0).unwrap();
+        let mut recorder = Recorder::open(folder.path(), 1, 0).unwrap();
         assert!(recorder.record(clock(1), &[("a", 0.0), ("b", 1.0), ("a", 2.0)]).is_err());
         let told = recorder.record(clock(1), &[("env_steps", 0.0)]).unwrap_err().to_string();
         assert_eq!(told, "a record holds `env_steps` twice");
@@ -184,7 +202,7 @@ mod tests {
     fn a_resumed_run_supersedes_what_it_repeats_and_drops_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let write = |updates: std::ops::Range<u64>, value: f64| {
-            let mut recorder = Recorder::open(folder.path(), clock(updates.start - 1).env_steps).unwrap();
+            let mut recorder = Recorder::open(folder.path(), 2, clock(updates.start - 1).env_steps).unwrap();
             updates.for_each(|update| recorder.record(clock(update), &[("v", value)]).unwrap());
         };
         write(1..5, 1.0);
@@ -195,6 +213,17 @@ mod tests {
         write(3..6, 2.0);
         let seen: Vec<_> = read(&path).unwrap().iter().map(|row| (row.clock.updates, row.values["v"])).collect();
         assert_eq!(seen, [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0), (5, 2.0)]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_change_the_order_of_the_event_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_an_hour = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() + 3_600_000_000_000;
+        fs::write(folder.path().join(format!("events.out.tfevents.{in_an_hour}.7")), "").unwrap();
+        Recorder::open(folder.path(), 2, 0).unwrap();
+        let mut found: Vec<u128> = event_files(folder.path()).collect();
+        found.sort_unstable();
+        assert_eq!(found, [in_an_hour, in_an_hour + 1]);
     }
 
     #[test]
@@ -216,13 +245,13 @@ tags = events.Tags()['scalars']
 print(json.dumps({tag: [[event.step, event.value] for event in events.Scalars(tag)] for tag in tags}))
 ";
         let folder = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::open(folder.path(), 0).unwrap();
+        let mut recorder = Recorder::open(folder.path(), 1, 0).unwrap();
         for update in 1..=3 {
             let values = [(names::RETURN, -1.5 * update as f64), ("losses/entropy", 0.0)];
             recorder.record(clock(update), &values).unwrap();
         }
         // killed after update 3, resumed after update 1
-        let mut recorder = Recorder::open(folder.path(), clock(1).env_steps).unwrap();
+        let mut recorder = Recorder::open(folder.path(), 2, clock(1).env_steps).unwrap();
         recorder.record(clock(2), &[(names::RETURN, 7.0), ("losses/entropy", 0.25)]).unwrap();
 
         let python = std::env::var("HANDOFF_PYTHON").unwrap_or_else(|_| "python3".into());

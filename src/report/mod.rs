@@ -1,5 +1,6 @@
 //! What a person sees: metrics, verdicts, statistics, evaluation, progress, learning curves, bags, logs.
 
+pub mod audit;
 pub mod bag;
 mod curve;
 mod evaluation;

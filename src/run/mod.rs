@@ -5,6 +5,7 @@
 //!   config.yaml            the full configuration, resolved
 //!   life                   starts of the learner, +1 before anything is sent
 //!   checkpoints/<updates>/ policy.safetensors, learner.safetensors, manifest.json; replay.safetensors off-policy
+//!   streams.jsonl          how far the learner got in each stream
 //!   metrics.jsonl, events.out.tfevents.*   written by `report`
 //!   logs/                  one file a node
 //! ```
@@ -12,6 +13,7 @@
 mod checkpoint;
 mod dir;
 mod disk;
+mod journal;
 mod load;
 mod manifest;
 mod tensors;
@@ -20,5 +22,6 @@ mod tests;
 
 pub use checkpoint::{Checkpoint, save};
 pub use dir::{RunDir, Which};
+pub use journal::{Journal, Mark};
 pub use load::{load, load_replay, load_snapshot};
 pub use manifest::{File, Manifest};

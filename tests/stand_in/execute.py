@@ -7,7 +7,7 @@ import importlib.util
 import json
 import sys
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
 from launch_ros.actions import Node
 
 
@@ -27,7 +27,8 @@ def main(path, assignments):
             entities += entity.function(context)
     nodes = [vars(entity) for entity in entities if isinstance(entity, Node)]
     described = {name: argument.description for name, argument in arguments.items()}
-    json.dump({"arguments": described, "nodes": nodes}, sys.stdout)
+    environment = {entity.name: entity.value for entity in entities if isinstance(entity, SetEnvironmentVariable)}
+    json.dump({"arguments": described, "environment": environment, "nodes": nodes}, sys.stdout)
 
 
 main(sys.argv[1], sys.argv[2:])

@@ -118,10 +118,14 @@ pub(super) fn train(config: &Config, note: &str) -> Result<Outcome> {
         }),
         weights: Box::new(move |snapshot: &Arc<Snapshot>| drop(weights.send_replace(Some(snapshot.clone())))),
         times: learner_times,
+        report: Box::new(|_| {}),
+        audit: None,
     };
     let (pause, pause_in) = watch::channel(false);
     let (save, save_in) = mpsc::channel(1);
-    let inputs = learner::Inputs { batches: batches_in, rollouts: statuses_in, pause: pause_in, save: save_in };
+    let (_no_rival, learners) = mpsc::channel(1);
+    let inputs =
+        learner::Inputs { batches: batches_in, rollouts: statuses_in, learners, pause: pause_in, save: save_in };
     let budget = config.train.clone();
     threads.start("learner".into(), move |shutdown| {
         let actor = learner::run(front, trainer, budget, inputs, outputs, shutdown);
@@ -173,7 +177,15 @@ fn pair(
         let period = settings.contract()?.control_period_secs;
         let arms = Arms::new(num_envs, settings.robot, &sim, period, task.cube())?;
         Ok(async move {
-            simulator::run(Lockstep::new(arms, index as u64), commands_in, to(&states), &sim_times, shutdown).await;
+            simulator::run(
+                Lockstep::new(arms, index as u64),
+                commands_in,
+                to(&states),
+                Box::new(|_| {}),
+                &sim_times,
+                shutdown,
+            )
+            .await;
             Ok(())
         })
     })?;
@@ -204,6 +216,8 @@ fn pair(
             episodes: Box::new(|_| {}),
             pull: Box::new(move || weights.send_modify(|_| {})),
             times: rollout_times,
+            report: Box::new(|_| {}),
+            audit: None,
         };
         Ok(async move {
             let done = rollout::run(agent, inputs, outputs, shutdown).await;

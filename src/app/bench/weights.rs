@@ -1,6 +1,6 @@
 //! `handoff bench weights`: from publishing a version to the rollout's word that it acts with it, over ROS 2.
 
-use crate::app::nodes::wire::{QUEUE, to_queue, to_topic};
+use crate::app::nodes::wire::{Drops, QUEUE, to_queue, to_topic};
 use crate::app::supervise::{Event, Graph};
 use crate::app::sweep::Sweep;
 use crate::app::{cli, commands, train};
@@ -12,9 +12,9 @@ use crate::learn::HsPpo;
 use crate::node::Output;
 use crate::node::learner::Learner;
 use crate::report::{self, Latency};
-use crate::ros::{self, Node, Publisher, msg};
+use crate::ros::{self, Node, Publisher, msg, srv};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -41,7 +41,7 @@ pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
         let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
         let status = Command::new(&program)
             .args(std::env::args_os().skip(1))
-            .envs(train::domain()?.environment())
+            .envs(train::domain(&cli::Train::default())?.environment)
             .status()
             .map_err(Error::io(&program))?;
         return if status.success() {
@@ -75,6 +75,8 @@ struct Wire {
     acks: Output<Ack>,
     status: Output<LearnerStatus>,
     weights: Publisher<msg::PolicyWeights>,
+    /// What a rollout gets that pulls, because DDS did not give it the latched one.
+    newest: Arc<Mutex<Option<Snapshot>>>,
     running: ros::Running,
 }
 
@@ -83,11 +85,19 @@ impl Wire {
         let mut node = Node::start("learner")?;
         let (batches, batches_in) = mpsc::channel(QUEUE);
         let (statuses, statuses_in) = mpsc::channel(QUEUE);
-        let everything = ros::everything;
-        node.subscribe("/transitions", everything(), to_queue::<msg::TransitionBatch, Batch>("transitions", batches))?;
-        let statuses = to_queue::<msg::RolloutStatus, RolloutStatus>("rollout_status", statuses);
+        let (everything, drops) = (ros::everything, Drops::default());
+        let transitions = to_queue::<msg::TransitionBatch, Batch>("transitions", batches, &drops);
+        node.subscribe("/transitions", everything(), transitions)?;
+        let statuses = to_queue::<msg::RolloutStatus, RolloutStatus>("rollout_status", statuses, &drops);
         node.subscribe("/rollout_status", everything(), statuses)?;
+        let newest: Arc<Mutex<Option<Snapshot>>> = Arc::default();
+        let served = newest.clone();
+        node.serve::<srv::GetWeights::Service>("/get_weights", move |_| {
+            let weights = served.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Into::into);
+            srv::GetWeights::Response { available: weights.is_some(), weights: weights.unwrap_or_default() }
+        })?;
         Ok(Self {
+            newest,
             batches: batches_in,
             statuses: statuses_in,
             acks: to_topic::<msg::TransitionAck, _>(node.publish("/transition_ack", everything())?),
@@ -110,8 +120,12 @@ struct Bench<'a> {
 }
 
 async fn measure(wire: &mut Wire, bytes: usize, versions: usize) -> Result<Latency> {
-    let (bench, parameters) = Bench::start(wire, bytes)?;
-    let mut bench = bench;
+    // The last size's rollout must have left the graph: Fast DDS gives its port of shared memory to the next one.
+    let deadline = Instant::now() + PATIENCE;
+    while 0 < wire.weights.readers() && Instant::now() < deadline {
+        tokio::time::sleep(STATUS).await;
+    }
+    let (mut bench, parameters) = Bench::start(wire, bytes)?;
     let outcome = bench.run(versions, parameters * size_of::<f32>()).await;
     bench.graph.stop().await;
     outcome
@@ -141,7 +155,7 @@ impl<'a> Bench<'a> {
         let first = HsPpo::new(contract.clone(), &config.learner.hs_ppo, seed)?.snapshot(run, 1, 0);
         let front = Learner::new(run, 1, contract, &config.learner, Table::default());
         let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
-        let mut graph = Graph::new(program, Vec::new(), folder.logs());
+        let mut graph = Graph::new(program, Vec::new(), folder.logs(), None);
         for node in train::nodes(&config, folder.path()).into_iter().filter(|node| !node.ends_training) {
             graph.start(node)?;
         }
@@ -192,6 +206,7 @@ impl<'a> Bench<'a> {
         let snapshot = Snapshot { version: self.version, ..self.first.clone() };
         self.wire.weights.send(&(&snapshot).into())?;
         self.front.published(&snapshot, snapshot.hash());
+        *self.wire.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
         self.said = None;
         Ok(())
     }
@@ -230,7 +245,7 @@ impl<'a> Bench<'a> {
         let mut heard = None;
         tokio::select! {
             Some(status) = self.wire.statuses.recv() => {
-                self.front.rollout_status(status.clone(), now)?;
+                let _no_rival = self.front.rollout_status(status.clone(), now);
                 heard = Some(status);
             }
             Some(batch) = self.wire.batches.recv() => self.front.batch(batch, now),

@@ -1,34 +1,43 @@
-//! What a node says of itself in `/diagnostics`.
+//! What a node says of itself: in `/diagnostics` to everybody, and line by line to a parent that looks after it.
 
-use crate::data::{LearnerStatus, RolloutStatus};
-use crate::error::Result;
+use super::wire::Drops;
+use crate::app::watchdog::Beat;
+use crate::error::{Error, Result};
 use crate::node::trainer::Alarm;
-use crate::node::{Output, Times};
+use crate::node::{Output, Report, Times};
 use crate::ros::{Graph, Health, Level, Node, Qos};
+use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
-/// A status that has something to say about health.
-pub(super) trait Told: Clone + Send + 'static {
-    /// Level, sentence and numbers.
-    fn health(&self) -> Health;
-}
+/// Counts that somebody should look at once they are not zero.
+const TROUBLE: [&str; 9] = [
+    "lost",
+    "refused_malformed",
+    "refused_nonfinite",
+    "refused_stale",
+    "refused_contract",
+    "suspect_batches",
+    "refused_weights",
+    "refused_commands",
+    "overflowed",
+];
 
-/// Publishes the health of the newest status with the shares of time, and names publishers whose QoS no subscription of
-/// this node hears, and says what `alarm` says.
-/// Returns `output`, which from now on remembers what it says.
-pub(super) fn diagnose<S: Told>(
+/// Publishes the newest report, with the shares of time and what the queues dropped, says what `alarm` says, and names
+/// publishers whose QoS no subscription of this node hears. With `parent`, each report goes to standard output, too.
+pub(super) fn diagnose(
     node: &mut Node,
     subscriptions: Vec<(String, Qos)>,
     times: Times,
+    drops: Drops,
     alarm: Alarm,
-    mut output: Output<S>,
-) -> Result<Output<S>> {
-    let newest: Arc<Mutex<Option<S>>> = Arc::default();
+    parent: bool,
+) -> Result<Output<Report>> {
+    let newest: Arc<Mutex<Option<Report>>> = Arc::default();
     let shown = newest.clone();
     node.diagnose(move |graph: &Graph<'_>| {
         let newest = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
-        let mut health = newest.as_ref().map_or_else(starting, Told::health);
+        let mut health = of(newest.as_ref(), &drops.counts());
         health.values.extend(shares(&times));
         if let Some(sentence) = alarm.said() {
             (health.level, health.message) = (health.level.max(Level::Error), sentence.into());
@@ -41,19 +50,18 @@ pub(super) fn diagnose<S: Told>(
         }
         health
     })?;
-    Ok(Box::new(move |status: &S| {
-        *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.clone());
-        output(status);
+    let beats = if parent { Some(tell_parent()?) } else { None };
+    Ok(Box::new(move |report: &Report| {
+        *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
+        if let Some(beats) = &beats {
+            beats.send_replace(Some(Beat {
+                phase: report.phase.clone(),
+                waits: report.waits,
+                progress: report.progress,
+                waits_for: report.waits_for.clone(),
+            }));
+        }
     }))
-}
-
-/// The health of a node without a status: where its time goes.
-pub(super) fn diagnose_times(node: &mut Node, times: Times) -> Result<()> {
-    node.diagnose(move |_: &Graph<'_>| Health {
-        level: Level::Ok,
-        message: "running".into(),
-        values: shares(&times).collect(),
-    })
 }
 
 fn shares(times: &Times) -> impl Iterator<Item = (String, String)> + use<> {
@@ -61,44 +69,63 @@ fn shares(times: &Times) -> impl Iterator<Item = (String, String)> + use<> {
     shares.map(|(activity, share)| (format!("time/{}_share", activity.name()), format!("{share:.4}")))
 }
 
-fn numbers<const N: usize>(values: [(&str, u64); N]) -> Vec<(String, String)> {
-    values.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec()
-}
-
-impl Told for RolloutStatus {
-    fn health(&self) -> Health {
-        Health {
-            level: if 0 < self.refused_weights { Level::Warn } else { Level::Ok },
-            message: self.state.clone(),
-            values: numbers([
-                ("version", self.version),
-                ("steps", self.steps),
-                ("in_flight", u64::from(self.in_flight)),
-                ("queue_batches", u64::from(self.queue_batches)),
-                ("aborted_episodes", self.aborted_episodes),
-                ("refused_weights", self.refused_weights),
-                ("held_ticks", self.held_ticks),
-            ]),
-        }
+fn of(report: Option<&Report>, drops: &[(String, u64)]) -> Health {
+    let Some(report) = report else {
+        return Health { level: Level::Ok, message: "starting".into(), values: vec![] };
+    };
+    let counts = report.counts.iter().map(|(name, count)| ((*name).to_owned(), *count));
+    let counts: Vec<(String, u64)> =
+        counts.chain(drops.iter().cloned()).chain([("progress".to_owned(), report.progress)]).collect();
+    let trouble =
+        !drops.is_empty() || counts.iter().any(|(name, count)| 0 < *count && TROUBLE.contains(&name.as_str()));
+    Health {
+        level: if trouble { Level::Warn } else { Level::Ok },
+        message: match report.waits_for.as_slice() {
+            [] => report.phase.clone(),
+            whom => format!("{}; {}", report.phase, whom.join(", ")),
+        },
+        values: counts.into_iter().map(|(name, count)| (name, count.to_string())).collect(),
     }
 }
 
-impl Told for LearnerStatus {
-    fn health(&self) -> Health {
-        let trouble = 0 < self.lost + self.refused;
-        Health {
-            level: if trouble { Level::Warn } else { Level::Ok },
-            message: self.activity.clone(),
-            values: numbers([
-                ("version", self.version),
-                ("updates", self.updates),
-                ("env_steps", self.env_steps),
-                ("admitted", self.admitted),
-                ("lost", self.lost),
-                ("refused", self.refused),
-                ("dropped", self.dropped),
-                ("queue_batches", u64::from(self.queue_batches)),
-            ]),
+/// A thread of its own writes the newest beat: a parent that does not read stops nothing but it.
+fn tell_parent() -> Result<watch::Sender<Option<Beat>>> {
+    let (sender, mut newest) = watch::channel(None::<Beat>);
+    let write = move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else { return };
+        while runtime.block_on(newest.changed()).is_ok() {
+            let line = newest.borrow_and_update().as_ref().map(Beat::line).unwrap_or_default();
+            let mut out = std::io::stdout().lock();
+            if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+                return;
+            }
         }
+    };
+    std::thread::Builder::new()
+        .name("beat".into())
+        .spawn(write)
+        .map_err(|error| Error::invalid(format!("no thread can talk to the parent: {error}")))?;
+    Ok(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_shows_phase_progress_and_every_count_and_warns_of_drops() {
+        let report = Report {
+            phase: "acting".into(),
+            waits: false,
+            progress: 7,
+            waits_for: vec![],
+            counts: vec![("resent_batches", 3)],
+        };
+        let well = of(Some(&report), &[]);
+        assert_eq!((well.level, well.message.as_str()), (Level::Ok, "acting"));
+        assert_eq!(well.values, [("resent_batches".into(), "3".into()), ("progress".into(), "7".into())]);
+        assert_eq!(of(Some(&report), &[("transitions_overflow".into(), 1)]).level, Level::Warn);
+        let lossy = Report { counts: vec![("lost", 1)], ..report };
+        assert_eq!(of(Some(&lossy), &[]).level, Level::Warn);
     }
 }

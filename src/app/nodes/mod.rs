@@ -13,7 +13,8 @@ pub(super) use sim::sim;
 use super::cli;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
-use crate::node::{Stopper, Times};
+use crate::node::{Notes, Stopper, Times};
+use crate::report::audit::Audit;
 use crate::ros::{self, Node};
 use std::path::Path;
 use uuid::Uuid;
@@ -32,6 +33,18 @@ fn start(name: &str) -> Result<(Node, Config)> {
     let folder = (!config.learner.run_dir.is_empty() && logs.is_dir()).then_some(logs.as_path());
     crate::report::logs::start_with(&node.full_name()?, folder, None, Some(Box::new(warnings)))?;
     Ok((node, config))
+}
+
+/// Where the audit's notes go, if the configuration asks for an audit.
+fn audit(node: &Node, config: &Config) -> Result<Option<Notes>> {
+    if !config.audit {
+        return Ok(None);
+    }
+    if config.learner.run_dir.is_empty() {
+        return Err(Error::invalid("audit = true needs a run folder to write to: give learner.run_dir to every node"));
+    }
+    let mut audit = Audit::open(&Path::new(&config.learner.run_dir).join("logs"), &node.full_name()?)?;
+    Ok(Some(Box::new(move |notes| audit.write(&notes))))
 }
 
 /// Runs an actor beside its node's thread until it ends, the node dies, or somebody says stop.

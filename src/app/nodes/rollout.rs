@@ -1,8 +1,8 @@
 //! Node `rollout`.
 
 use super::health;
-use super::wire::{QUEUE, Queue, convert, to_queue, to_topic, topic_of};
-use super::{drive, random, start, tell};
+use super::wire::{Drops, QUEUE, Queue, convert, to_queue, to_topic, topic_of};
+use super::{audit, drive, random, start, tell};
 use crate::app::cli;
 use crate::config::{Purpose, Seed};
 use crate::contract::Snapshot;
@@ -41,39 +41,43 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     };
 
     let learner = |topic: &str| topic_of(&settings.learner_ns, topic);
+    let drops = Drops::default();
     let (states, states_in) = mpsc::channel(QUEUE);
     let (acks, acks_in) = mpsc::channel(QUEUE);
     let (statuses, learner_in) = mpsc::channel(QUEUE);
     let (weights, weights_in) = watch::channel(None);
     let weights = Arc::new(weights);
     // What is lost is repeated by the lockstep itself: best effort saves the acknowledgements.
-    node.subscribe("arm_states", ros::sensor(), to_queue::<msg::ArmStates, ArmStates>("arm_states", states))?;
+    let to_agent = to_queue::<msg::ArmStates, ArmStates>("arm_states", states, &drops);
+    node.subscribe("arm_states", ros::sensor(), to_agent)?;
     let own = stream;
-    let mut acks = Queue::new("transition_ack", acks);
+    let mut acks = Queue::new("transition_ack", acks, &drops);
+    let unreadable = drops.clone();
     node.subscribe(&learner("transition_ack"), ros::everything(), move |message: msg::TransitionAck| {
         // Most acks are for other streams; a lost one is repeated.
         if message.rollout == own.rollout && message.incarnation == own.incarnation {
-            convert(message, "transition_ack", |ack| acks.put(ack));
+            convert(message, "transition_ack", &unreadable, |ack| acks.put(ack));
         }
     })?;
     node.subscribe(
         &learner("learner_status"),
         ros::everything(),
-        to_queue::<msg::LearnerStatus, LearnerStatus>("learner_status", statuses),
+        to_queue::<msg::LearnerStatus, LearnerStatus>("learner_status", statuses, &drops),
     )?;
-    let latched = weights.clone();
+    let (latched, unreadable) = (weights.clone(), drops.clone());
     node.subscribe(&learner("policy_weights"), ros::latched(), move |message: msg::PolicyWeights| {
-        offer(message, &latched);
+        offer(message, &latched, &unreadable);
     })?;
+    let unreadable = drops.clone();
     let (goal, goal_in) = watch::channel(None);
     node.subscribe("goal_pose", ros::newest(), move |message: msg::PoseStamped| {
-        convert(message, "goal_pose", |pose: GoalPose| drop(goal.send_replace(Some(pose))));
+        convert(message, "goal_pose", &unreadable, |pose: GoalPose| drop(goal.send_replace(Some(pose))));
     })?;
     let client = node.client::<srv::GetWeights::Service>(&learner("get_weights"))?;
     let (pull, mut pulls) = mpsc::channel::<()>(1);
     // A learner waits for every rollout that it hears: one that only evaluates stays silent.
     let status_topic = if settings.evaluate { "~/status".into() } else { learner("rollout_status") };
-    let said = to_topic::<msg::RolloutStatus, _>(node.publish(&status_topic, ros::everything())?);
+    let status = to_topic::<msg::RolloutStatus, _>(node.publish(&status_topic, ros::everything())?);
     let heard = vec![
         ("arm_states".into(), ros::sensor()),
         (learner("transition_ack"), ros::everything()),
@@ -81,11 +85,20 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         (learner("policy_weights"), ros::latched()),
     ];
     let times = Times::default();
-    let status = health::diagnose(&mut node, heard, times.clone(), Default::default(), said)?;
+    let report = health::diagnose(
+        &mut node,
+        heard,
+        times.clone(),
+        drops.clone(),
+        Default::default(),
+        arguments.until_stdin_closes,
+    )?;
     let outputs = rollout::Outputs {
         commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
         status,
+        report,
+        audit: if settings.evaluate { None } else { audit(&node, &config)? },
         episodes: to_topic::<msg::EpisodeStats, _>(node.publish("episode_stats", ros::everything())?),
         pull: Box::new(move || {
             let _asked_already = pull.try_send(());
@@ -99,7 +112,7 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         let puller = async {
             while pulls.recv().await.is_some() {
                 match client.call(&srv::GetWeights::Request::default(), PATIENCE).await {
-                    Ok(answer) if answer.available => offer(answer.weights, &weights),
+                    Ok(answer) if answer.available => offer(answer.weights, &weights, &drops),
                     Ok(_) => {}
                     Err(error) => tracing::debug!("{error}"),
                 }
@@ -115,8 +128,8 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     })
 }
 
-fn offer(message: msg::PolicyWeights, weights: &watch::Sender<Option<Arc<Snapshot>>>) {
-    convert(message, "policy_weights", |snapshot: Snapshot| {
+fn offer(message: msg::PolicyWeights, weights: &watch::Sender<Option<Arc<Snapshot>>>, drops: &Drops) {
+    convert(message, "policy_weights", drops, |snapshot: Snapshot| {
         weights.send_replace(Some(Arc::new(snapshot)));
     });
 }

@@ -1,7 +1,7 @@
 //! Node `sim`.
 
 use super::health;
-use super::wire::{QUEUE, to_queue, to_topic};
+use super::wire::{Drops, QUEUE, to_queue, to_topic};
 use super::{drive, random, start, tell};
 use crate::app::cli;
 use crate::data::{ArmCommands, ArmStates};
@@ -20,14 +20,18 @@ pub(in crate::app) fn sim(arguments: &cli::Node) -> Result<()> {
     let arms = Arms::new(config.rollout.num_envs, config.robot, &config.sim, period, task.cube())?;
     let lockstep = Lockstep::new(arms, random());
     let (commands, inbox) = mpsc::channel::<ArmCommands>(QUEUE);
+    let drops = Drops::default();
+    let to_sim = to_queue::<msg::ArmCommands, _>("arm_commands", commands, &drops);
     // What is lost is asked for again by the lockstep itself: best effort saves the acknowledgements.
-    node.subscribe("arm_commands", ros::sensor(), to_queue::<msg::ArmCommands, _>("arm_commands", commands))?;
+    node.subscribe("arm_commands", ros::sensor(), to_sim)?;
     let states: Output<ArmStates> = to_topic::<msg::ArmStates, _>(node.publish("arm_states", ros::newest())?);
     let times = Times::default();
-    health::diagnose_times(&mut node, times.clone())?;
+    let heard = vec![("arm_commands".into(), ros::sensor())];
+    let report =
+        health::diagnose(&mut node, heard, times.clone(), drops, Default::default(), arguments.until_stdin_closes)?;
     let (stopper, shutdown) = Shutdown::new();
     drive(arguments, stopper, node, async {
-        simulator::run(lockstep, inbox, states, &times, shutdown).await;
+        simulator::run(lockstep, inbox, states, report, &times, shutdown).await;
         tell("sim", &times);
         Ok(())
     })

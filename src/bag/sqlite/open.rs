@@ -70,11 +70,14 @@ impl Base {
     /// found when they are read.
     pub(super) fn connect(&self) -> Result<Connection, Sql> {
         let connection = if self.copy.is_some() {
-            Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?
+            Connection::open_with_flags(
+                &self.path,
+                OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            )?
         } else {
             // Without a log nobody writes: no lock is needed, and a folder that cannot be written to will do.
             let name = self.path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?
         };
         let limit = i32::try_from(unpack_limit(self.bytes)).unwrap_or(i32::MAX);

@@ -7,7 +7,7 @@ use crate::error::Result;
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error as Sql, Row};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Payload that is read at once.
 const BATCH_BYTES: usize = 4 << 20;
@@ -28,7 +28,6 @@ pub(super) struct Messages {
     file: Sqlite,
     selection: Selection,
     source: Source,
-    topics: HashMap<i64, usize>,
     batch: VecDeque<Raw>,
     last: Option<Key>,
     damage: Vec<Damage>,
@@ -44,7 +43,6 @@ struct Unfit {
 
 impl Messages {
     pub(super) fn new(file: Sqlite, selection: Selection) -> Self {
-        let topics = file.ids.iter().enumerate().map(|(index, &id)| (id, index)).collect();
         let mut damage = file.look.damage.clone();
         let source = match file.base.connect() {
             Ok(connection) => Source::Ordered(connection),
@@ -54,7 +52,7 @@ impl Messages {
             }
         };
         let (batch, unfit) = (VecDeque::new(), Unfit::default());
-        let mut messages = Self { file, selection, source, topics, batch, last: None, damage, unfit };
+        let mut messages = Self { file, selection, source, batch, last: None, damage, unfit };
         if !messages.file.sorted && messages.selection.order == Order::Time {
             messages.salvage(None);
         }
@@ -91,12 +89,14 @@ impl Messages {
                     let found = connection
                         .prepare_cached("SELECT id, timestamp, topic_id, data FROM messages WHERE id = ?1")
                         .and_then(|mut statement| {
-                            statement.query_row([key.1], |row| Ok(take(row, &self.topics, &mut self.unfit)))
+                            statement.query_row([key.1], |row| {
+                                let (_, item) = take(row, &self.file.ids, &mut self.unfit);
+                                let wanted = item.filter(|item| self.selection.wants(item.topic, item.time_ns));
+                                Ok(wanted.map(|item| item.raw(Bytes::copy_from_slice(item.data))))
+                            })
                         });
                     match found {
-                        Ok((_, raw)) => {
-                            self.batch.extend(raw.filter(|raw| self.selection.wants(raw.topic, raw.time_ns)))
-                        }
+                        Ok(raw) => self.batch.extend(raw),
                         Err(_) => self.unfit.messages += 1,
                     }
                 }
@@ -119,19 +119,33 @@ impl Messages {
         let after = self.last.unwrap_or(if from == i64::MIN { (i64::MIN, i64::MIN) } else { start });
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query([after.0, after.1, to])?;
-        let mut bytes = 0;
-        while bytes < BATCH_BYTES {
-            let Some(row) = rows.next()? else { return Ok(0 < bytes) };
-            let ((time_ns, id), raw) = take(row, &self.topics, &mut self.unfit);
+        let (mut payload, mut found, mut seen) = (Vec::new(), Vec::new(), 0);
+        let end = loop {
+            if BATCH_BYTES < seen {
+                break Ok(true);
+            }
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => break Ok(0 < seen),
+                Err(error) => break Err(error),
+            };
+            let ((time_ns, id), item) = take(row, &self.file.ids, &mut self.unfit);
             let key = (if time { time_ns } else { id }, id);
             if self.last.is_some_and(|last| key <= last) {
-                return Err(Sql::InvalidColumnName("ids that do not grow".into()));
+                break Err(Sql::InvalidColumnName("ids that do not grow".into()));
             }
             self.last = Some(key);
-            bytes += 64 + raw.as_ref().map_or(0, |raw| raw.data.len());
-            self.batch.extend(raw.filter(|raw| self.selection.wants(raw.topic, raw.time_ns)));
-        }
-        Ok(true)
+            seen += 64;
+            if let Some(item) = item.filter(|item| self.selection.wants(item.topic, item.time_ns)) {
+                let begin = payload.len();
+                payload.extend_from_slice(item.data);
+                seen += item.data.len();
+                found.push((item.raw(Bytes::new()), begin..payload.len()));
+            }
+        };
+        let payload = Bytes::from(payload);
+        self.batch.extend(found.into_iter().map(|(raw, range)| Raw { data: payload.slice(range), ..raw }));
+        end
     }
 
     fn end(&mut self) {
@@ -145,19 +159,30 @@ impl Messages {
     }
 }
 
-/// The key of a row, (time, id), and its message unless it is none.
-fn take(row: &Row<'_>, topics: &HashMap<i64, usize>, unfit: &mut Unfit) -> (Key, Option<Raw>) {
+/// A row that is a message.
+struct Item<'a> {
+    topic: usize,
+    time_ns: i64,
+    data: &'a [u8],
+}
+
+impl Item<'_> {
+    fn raw(&self, data: Bytes) -> Raw {
+        Raw { topic: self.topic, time_ns: self.time_ns, sent_ns: self.time_ns, data }
+    }
+}
+
+/// The key of a row, (time, id), and its message unless it is none. `ids`: of the topics, in order.
+fn take<'a>(row: &'a Row<'_>, ids: &[i64], unfit: &mut Unfit) -> (Key, Option<Item<'a>>) {
     let id = row.get(0).unwrap_or_default();
     let time = row.get::<_, i64>(1);
-    let topic = row.get::<_, i64>(2).ok().and_then(|topic| topics.get(&topic).copied());
+    let topic = row.get::<_, i64>(2).ok().and_then(|topic| ids.binary_search(&topic).ok());
     let data = match row.get_ref(3) {
         Ok(ValueRef::Blob(data)) => Some(data),
         _ => None,
     };
     match (time, topic, data) {
-        (Ok(time_ns), Some(topic), Some(data)) => {
-            ((time_ns, id), Some(Raw { topic, time_ns, sent_ns: time_ns, data: Bytes::copy_from_slice(data) }))
-        }
+        (Ok(time_ns), Some(topic), Some(data)) => ((time_ns, id), Some(Item { topic, time_ns, data })),
         (time, _, data) => {
             unfit.messages += 1;
             unfit.bytes += data.map_or(0, |data| data.len() as u64);

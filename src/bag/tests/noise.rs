@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn any_bytes_decode_or_are_refused(bytes in prop_oneof![message_bytes(), prop::collection::vec(any::<u8>(), 0..300)]) {
         let known = |name: &str| Schema::known(name).unwrap();
-        let _ = decode::<JointState>(&known("sensor_msgs/msg/JointState"), &bytes);
+        let _ = decode::<JointState<'_>>(&known("sensor_msgs/msg/JointState"), &bytes);
         let _ = decode::<PolicyWeights>(&known("handoff/msg/PolicyWeights"), &bytes);
         let _ = decode::<TransitionHead>(&known("handoff/msg/TransitionBatch"), &bytes);
         for name in ["handoff/msg/TransitionBatch", "diagnostic_msgs/msg/DiagnosticArray", "std_msgs/msg/Float64MultiArray"] {

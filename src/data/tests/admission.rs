@@ -33,6 +33,13 @@ fn admit(admission: &mut Admission, batch: Batch) {
     assert!(matches!(verdict, Verdict::Admitted(_)), "{verdict:?}");
 }
 
+/// A bad batch as its rollout sends it: again, until it has its verdict.
+fn insist(admission: &mut Admission, batch: &Batch) -> Verdict {
+    let first = admission.receive(batch.clone(), NOW, Accept::Run);
+    assert!(matches!(first, Verdict::Suspect(_)), "{first:?}");
+    admission.receive(batch.clone(), secs(1.0), Accept::Run)
+}
+
 /// (received, mask, consumed, admitted, lost)
 fn state(admission: &Admission) -> (u64, u64, u64, u64, u64) {
     let ack = admission.ack(&stream("r0", 1)).unwrap();
@@ -68,7 +75,7 @@ fn a_repeated_batch_is_a_duplicate_whatever_its_verdict_was() {
     admit(&mut admission, batch(1, 0));
     let mut bad = batch(0, 0);
     bad.fragments[0].steps[0].reward = f32::NAN;
-    assert!(matches!(admission.receive(bad.clone(), NOW, Accept::Run), Verdict::Refused(Refusal::NonFinite(_))));
+    assert!(matches!(insist(&mut admission, &bad), Verdict::Refused(Refusal::NonFinite(_))));
     assert_eq!(admission.receive(bad, NOW, Accept::Run), Verdict::Duplicate);
     assert_eq!(admission.receive(batch(1, 0), NOW, Accept::Run), Verdict::Duplicate);
     let totals = admission.totals();
@@ -80,7 +87,7 @@ fn poison_advances_its_stream() {
     let mut admission = admission(1);
     let mut bad = batch(0, 0);
     bad.base = 9;
-    assert!(matches!(admission.receive(bad, NOW, Accept::Run), Verdict::Refused(Refusal::Malformed(_))));
+    assert!(matches!(insist(&mut admission, &bad), Verdict::Refused(Refusal::Malformed(_))));
     assert_eq!(state(&admission), (1, 0, 1, 0, 0));
     admit(&mut admission, batch(1, 0));
     assert_eq!(state(&admission).0, 2);
@@ -90,7 +97,7 @@ fn poison_advances_its_stream() {
 fn another_contract_is_refused_and_another_run_is_neither_admitted_nor_acknowledged() {
     let mut admission = admission(1);
     let other = Batch { contract_hash: [1; 32], ..batch(0, 0) };
-    assert!(matches!(admission.receive(other, NOW, Accept::Run), Verdict::Refused(Refusal::Contract(_))));
+    assert!(matches!(insist(&mut admission, &other), Verdict::Refused(Refusal::Contract(_))));
     let foreign = Batch { run: Uuid::from_u128(8), stream: stream("r1", 1), ..batch(0, 0) };
     assert!(matches!(admission.receive(foreign, NOW, Accept::Run), Verdict::Ignored(_)));
     assert_eq!(admission.ack(&stream("r1", 1)), None);
@@ -162,7 +169,7 @@ fn a_malformed_batch_cannot_lie_about_its_place() {
     let (mut admission, id) = (admission(1), stream("r0", 1));
     let mut bad = Batch { first_step: 1 << 60, ..batch(0, 0) };
     bad.fragments[0].steps[0].option = 77;
-    admission.receive(bad, NOW, Accept::Run);
+    insist(&mut admission, &bad);
     admit(&mut admission, batch(1, 0));
     admission.consumed(&id, 1);
     assert_eq!(state(&admission), (2, 0, 2, 2, 0));
@@ -223,7 +230,7 @@ fn acks_go_out_after_each_event_and_at_5_hz_while_the_stream_lives() {
     assert_eq!(due(&mut admission, 0.35), 1);
     assert_eq!(due(&mut admission, 9.0), 1);
     assert_eq!(due(&mut admission, 11.0), 0, "nobody is there any more");
-    admission.heard(&id, secs(11.0));
+    admission.heard(&id, 0, secs(11.0));
     assert_eq!(due(&mut admission, 11.0), 1);
 }
 
@@ -234,4 +241,92 @@ fn an_older_life_stops_when_it_hears_its_own_run_with_a_greater_one() {
     assert!(admission.require_newest(Uuid::from_u128(8), 3).is_ok());
     let error = admission.require_newest(RUN, 3).unwrap_err().to_string();
     assert!(error.contains("life 3; this one is life 2 and stops"), "{error}");
+}
+
+#[test]
+fn a_forged_batch_does_not_use_up_the_number_of_the_real_one() {
+    let mut admission = admission(1);
+    admit(&mut admission, batch(0, 0));
+    for spoil in [
+        (|bad: &mut Batch| bad.fragments[0].steps[0].reward = f32::NAN) as fn(&mut Batch),
+        |bad| bad.fragments[0].observations.truncate(1),
+        |bad| bad.fragments.clear(),
+        |bad| bad.contract_hash = [1; 32],
+        |bad| bad.base = 60,
+    ] {
+        let mut forged = batch(1, 0);
+        spoil(&mut forged);
+        // However often it comes at once, or for hours while the rollout says that it has nothing in flight.
+        for at in [0.0, 0.1, 0.2, 3600.0, 7200.0] {
+            let verdict = admission.receive(forged.clone(), secs(at), Accept::Run);
+            assert!(matches!(verdict, Verdict::Suspect(_)), "{verdict:?}");
+            if 0.2 <= at {
+                admission.heard(&stream("r0", 1), 0, secs(at));
+            }
+        }
+        assert_eq!(state(&admission), (1, 0, 0, 2, 0));
+    }
+    admit(&mut admission, batch(1, 0));
+    assert_eq!((admission.totals().refused.total(), admission.totals().suspect), (0, 25));
+}
+
+#[test]
+fn a_forged_batch_of_an_unknown_stream_makes_no_stream() {
+    let mut admission = admission(1);
+    let forged = Batch { fragments: vec![], base: 3, ..batch(5, 3) };
+    assert!(matches!(admission.receive(forged, NOW, Accept::Run), Verdict::Suspect(_)));
+    assert_eq!(admission.ack(&stream("r0", 1)), None);
+}
+
+#[test]
+fn the_transitions_of_a_batch_that_cannot_be_read_are_counted_by_the_next_one() {
+    let (mut admission, id) = (admission(1), stream("r0", 1));
+    let unreadable = Batch { fragments: vec![], ..batch(0, 0) };
+    assert!(matches!(insist(&mut admission, &unreadable), Verdict::Refused(Refusal::Malformed(_))));
+    admit(&mut admission, batch(1, 0));
+    admission.consumed(&id, 1);
+    let totals = admission.totals();
+    assert_eq!((totals.refused.malformed, totals.lost, totals.admitted), (2, 0, 2));
+}
+
+#[test]
+fn what_a_killed_learner_had_is_lost_also_for_streams_that_ended_before() {
+    let mut first = admission(1);
+    let saved = first.table();
+    for (rollout, batches) in [("r0", 3), ("r1", 2)] {
+        for seq in 0..batches {
+            admit(&mut first, Batch { stream: stream(rollout, 1), ..batch(seq, 0) });
+            first.consumed(&stream(rollout, 1), seq);
+        }
+    }
+    let mut table = saved;
+    table.presume(first.marks());
+    let mut second = Admission::restore(table.clone(), RUN, 2, contract());
+    assert_eq!(second.totals().lost, 10, "six steps of r0 and four of r1, which no checkpoint has");
+    // r1 ended; r0 goes on with batch 3, and its six steps are still six.
+    let next = Batch { life: 2, ..batch(3, 3) };
+    admit(&mut second, next);
+    second.consumed(&stream("r0", 1), 3);
+    assert_eq!((second.totals().lost, second.totals().admitted), (10, 2));
+    // Where it can come again, as with replay, it is not lost.
+    let mut third = Admission::restore(table, RUN, 2, contract());
+    (0..3).for_each(|seq| admit(&mut third, batch(seq, 0)));
+    (0..3).for_each(|seq| third.consumed(&stream("r0", 1), seq));
+    assert_eq!((third.totals().lost, third.totals().admitted), (4, 6));
+    // A third life knows it from the second's checkpoint.
+    let fourth = Admission::restore(second.table(), RUN, 3, contract());
+    assert_eq!(fourth.totals().lost, 10);
+}
+
+#[test]
+fn marks_tell_each_position_once() {
+    let (mut admission, id) = (admission(1), stream("r0", 1));
+    admit(&mut admission, batch(0, 0));
+    admit(&mut admission, batch(1, 0));
+    admission.marks();
+    admission.consumed(&id, 1);
+    assert_eq!(admission.marks(), [], "the window has not slid");
+    admission.consumed(&id, 0);
+    assert_eq!(admission.marks(), [(id, 4)]);
+    assert_eq!(admission.marks(), []);
 }

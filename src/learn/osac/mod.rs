@@ -22,6 +22,7 @@ use crate::replay::{Limiter, Priority, Replay, Shape, StepId, importance};
 use gather::Frame;
 use losses::{Networks, Temperatures, actor_losses, critic_loss, targets};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use twin::Twin;
 use uuid::Uuid;
 use watch::Watched;
@@ -45,6 +46,8 @@ pub struct Osac {
     gradient_steps: u64,
     /// Gradient steps whose loss or gradient was not finite.
     skipped: u64,
+    /// Gradient steps begun by this process.
+    pulse: Arc<AtomicU64>,
 }
 
 /// A flat vector, its gradient and its optimiser.
@@ -110,6 +113,7 @@ impl Osac {
             env_steps: 0,
             gradient_steps: 0,
             skipped: 0,
+            pulse: Arc::default(),
             config: config.clone(),
             contract,
             seed,
@@ -166,6 +170,7 @@ impl Osac {
 
     /// Critics, actor, temperatures, and the slow networks after them.
     fn gradient_step(&mut self, normaliser: &Normaliser, watched: &mut Watched) -> Result<()> {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
         let config = &self.config;
         let frame = Frame { contract: &self.contract, normaliser };
         let mut draw = self.seed.of(Purpose::Replay).rng(self.gradient_steps);
@@ -240,6 +245,10 @@ impl Algorithm for Osac {
 
     fn env_steps(&self) -> u64 {
         self.env_steps
+    }
+
+    fn pulse(&self) -> Arc<AtomicU64> {
+        self.pulse.clone()
     }
 
     fn learn(&mut self, rows: Vec<Gathered>, version: u64) -> Result<Metrics> {

@@ -5,15 +5,17 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use shell::{Inputs, Outputs, run};
+pub use shell::{Inputs, LOOKS, Outputs, run};
 
 use crate::config::{Learner as Settings, UpdateMode};
 use crate::contract::{Architecture, Contract, Hash, Snapshot};
+use crate::data::audit::{Note, Trail, spans};
 use crate::data::{
     Accept, Ack, Admission, Batch, Coordinator, EpisodeStats, Gather, Gathered, LearnerStatus, PhaseEvent,
-    RolloutStatus, Table, Verdict, join,
+    RolloutStatus, StreamId, Table, Verdict, join,
 };
 use crate::error::Result;
+use crate::node::Report;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -49,6 +51,23 @@ pub struct Due {
     pub announce: bool,
     /// Work for the trainer.
     pub work: Option<Work>,
+    /// How far the learner got in the streams that went on [transitions]; to be on disk before the acknowledgements go out.
+    pub marks: Vec<(StreamId, u64)>,
+    /// What the audit notes; to be on disk before the acknowledgements go out, too.
+    pub notes: Vec<Note>,
+}
+
+/// What hearing another learner, or of one, means.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// Nothing.
+    None,
+    /// Somebody says that this run has a learner of this later life: this one must stop if the run folder says so, too.
+    Later(u32),
+    /// Another run's learner is at work on the same topics, and this one has done nothing yet: it must stop.
+    Elder(String),
+    /// Another run's learner is on the same topics; to be told.
+    Younger(String),
 }
 
 /// The front of the learner.
@@ -71,6 +90,7 @@ pub struct Learner {
     env_steps: u64,
     episodes: Vec<EpisodeStats>,
     started: bool,
+    trail: Trail,
 }
 
 impl Learner {
@@ -96,6 +116,7 @@ impl Learner {
             env_steps: 0,
             episodes: Vec::new(),
             started: false,
+            trail: Trail::default(),
         }
     }
 
@@ -110,6 +131,25 @@ impl Learner {
     /// A checkpoint with this table is on disk.
     pub fn durable(&mut self, table: &Table) {
         self.admission.durable(table);
+    }
+
+    /// From now on the fate of every transition is noted, see [`Due::notes`].
+    pub fn audit(&mut self) {
+        self.trail.start();
+        self.admission.audit();
+    }
+
+    /// A learner's status was heard, perhaps its own.
+    pub fn learner_status(&self, status: &LearnerStatus) -> Rival {
+        if status.run == self.run {
+            return if self.life < status.life { Rival::Later(status.life) } else { Rival::None };
+        }
+        let sentence = format!(
+            "run {} has a learner on these topics, too; give each training its own rollout.learner_ns or ROS domain",
+            status.run
+        );
+        let elder = 0 < status.admitted || status.run < self.run;
+        if elder && !self.started { Rival::Elder(sentence) } else { Rival::Younger(sentence) }
     }
 
     /// Rollouts hold, or go on.
@@ -138,23 +178,34 @@ impl Learner {
                 self.gather.put(batch);
                 self.consume();
             }
+            Verdict::Suspect(refusal) => {
+                tracing::warn!("{name} does not fit; it is refused if its rollout sends it again: {refusal}");
+            }
             Verdict::Refused(refusal) => tracing::warn!("{name} was refused: {refusal}"),
             Verdict::Ignored(sentence) => tracing::debug!("{name} was ignored: {sentence}"),
             Verdict::Duplicate => {}
         }
     }
 
-    /// A rollout's status came. Fails if a newer learner of this run is about: this one must stop.
-    pub fn rollout_status(&mut self, status: RolloutStatus, now: Duration) -> Result<()> {
-        if let Some(run) = status.run {
-            self.admission.require_newest(run, status.life)?;
-            if run != self.run {
-                return Ok(());
-            }
+    /// A rollout's status came.
+    pub fn rollout_status(&mut self, status: RolloutStatus, now: Duration) -> Rival {
+        if status.run.is_some_and(|run| run != self.run) {
+            return Rival::None;
         }
-        self.admission.heard(&status.stream, now);
+        if status.run.is_some() && self.life < status.life {
+            return Rival::Later(status.life);
+        }
+        self.admission.heard(&status.stream, status.in_flight, now);
         self.coordinator.status(status);
-        Ok(())
+        Rival::None
+    }
+
+    /// The run folder has the last word on lives: anybody can send a message. Fails if it knows of this later life.
+    pub fn overtaken(&self, later: u32, on_disk: Option<u32>) -> Result<()> {
+        match on_disk {
+            Some(newest) if newest < later => Ok(()),
+            _ => self.admission.require_newest(self.run, later),
+        }
     }
 
     /// Moves time on. Call it after each message, and at 5 Hz.
@@ -183,7 +234,47 @@ impl Learner {
             due.announce |= self.busy;
         }
         due.acks = self.admission.acks_due(now);
+        due.marks = self.admission.marks();
+        due.notes = self.admission.notes();
+        due.notes.extend(self.trail.take());
         due
+    }
+
+    /// The last note of the audit: the counters, by which the ids are checked.
+    pub fn totals_note(&self) -> Note {
+        let totals = self.admission.totals();
+        Note::Totals { admitted: totals.admitted, refused: totals.refused.total(), lost: totals.lost }
+    }
+
+    /// What it says to whoever looks after it. `pulse`: moves on while the trainer works.
+    pub fn report(&self, pulse: u64) -> Report {
+        let (totals, gathered, status) = (self.admission.totals(), self.gather.counters(), self.status());
+        Report {
+            phase: status.activity,
+            waits: !self.busy,
+            progress: pulse + status.updates + totals.admitted,
+            waits_for: self.coordinator.laggards(),
+            counts: vec![
+                ("version", status.version),
+                ("updates", status.updates),
+                ("env_steps", status.env_steps),
+                ("admitted", totals.admitted),
+                ("lost", totals.lost),
+                ("refused_malformed", totals.refused.malformed),
+                ("refused_nonfinite", totals.refused.nonfinite),
+                ("refused_stale", totals.refused.stale),
+                ("refused_contract", totals.refused.contract),
+                ("suspect_batches", totals.suspect),
+                ("duplicate_batches", totals.duplicates),
+                ("ignored_batches", totals.ignored),
+                ("dropped_over_lag", gathered.dropped_lag),
+                ("dropped_out_of_phase", gathered.dropped_out),
+                ("queue_batches", self.gather.waiting() as u64),
+                ("gathered_steps", self.gather.stored()),
+                ("phase", status.phase),
+                ("members", status.members.len() as u64),
+            ],
+        }
     }
 
     /// What it tells rollouts and people.
@@ -226,6 +317,10 @@ impl Learner {
                 let rows = self.gather.take(self.newest.0);
                 self.consume();
                 let rows = rows?;
+                for Gathered { stream, fragment } in &rows {
+                    let (stream, rows) = (stream.clone(), || spans([fragment]));
+                    self.trail.note(|| Note::Learned { stream, rows: rows() });
+                }
                 let totals = self.admission.totals();
                 let gathered = self.gather.counters();
                 Some(Work::Update(Lesson {

@@ -1,18 +1,24 @@
 //! The learner over channels: the front on the caller's task, the trainer on a thread of its own.
 
-use super::{Learner, Work};
+use super::{Learner, Rival, Work};
 use crate::config::Train as Budget;
 use crate::contract::Snapshot;
-use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus};
+use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus, StreamId};
 use crate::error::{Error, Result};
 use crate::node::trainer::{Done, Trainer};
-use crate::node::{Activity, Output, Shutdown, Stopwatch, Times};
+use crate::node::{Activity, Notes, Output, Report, Shutdown, Stopwatch, Times};
+use crate::run::Mark;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 /// Period of the status and of looking after phases.
 const BEAT: Duration = Duration::from_millis(50);
+/// It looks this long for another learner before it says that it is alone; it works meanwhile.
+const LOOKING: Duration = Duration::from_secs(3);
+/// Its phase then.
+pub const LOOKS: &str = "looking for other learners";
 /// Period of the status.
 const STATUS: Duration = Duration::from_millis(200);
 
@@ -22,6 +28,8 @@ pub struct Inputs {
     pub batches: mpsc::Receiver<Batch>,
     /// Statuses of the rollouts.
     pub rollouts: mpsc::Receiver<RolloutStatus>,
+    /// Statuses of learners, its own among them.
+    pub learners: mpsc::Receiver<LearnerStatus>,
     /// Whether rollouts shall hold.
     pub pause: watch::Receiver<bool>,
     /// Each message asks for a checkpoint.
@@ -38,12 +46,16 @@ pub struct Outputs {
     pub weights: Output<Arc<Snapshot>>,
     /// Where the front's time goes.
     pub times: Times,
+    /// Where it stands, for whoever looks after it.
+    pub report: Output<Report>,
+    /// The fate of all transitions, if it is to be noted.
+    pub audit: Option<Notes>,
 }
 
 /// Runs until `shutdown` or until the budget is spent; saves a checkpoint at the end. Fails if learning or saving fails.
 pub async fn run(
     mut learner: Learner,
-    trainer: Trainer,
+    mut trainer: Trainer,
     budget: Budget,
     mut inputs: Inputs,
     mut outputs: Outputs,
@@ -51,6 +63,12 @@ pub async fn run(
 ) -> Result<()> {
     let start = Instant::now();
     let mut first_step = None;
+    let (pulse, mut journal) = (trainer.pulse(), trainer.journal());
+    let newest_life = trainer.newest_life();
+    let mut told = String::new();
+    if outputs.audit.is_some() {
+        learner.audit();
+    }
     let (desk, mut done) = trainer_thread(trainer)?;
     let mut beat = tokio::time::interval(BEAT);
     let mut said: Option<Instant> = None;
@@ -58,6 +76,7 @@ pub async fn run(
     loop {
         watch.turn_to(Activity::Waiting);
         let mut announce = false;
+        let mut rival = Rival::None;
         tokio::select! {
             biased;
             () = shutdown.wait() => break,
@@ -69,10 +88,11 @@ pub async fn run(
             status = inputs.rollouts.recv() => match status {
                 Some(status) => {
                     watch.turn_to(Activity::Admission);
-                    learner.rollout_status(status, start.elapsed())?;
+                    rival = learner.rollout_status(status, start.elapsed());
                 }
                 None => break,
             },
+            Some(status) = inputs.learners.recv() => rival = learner.learner_status(&status),
             batch = inputs.batches.recv() => match batch {
                 Some(batch) => {
                     watch.turn_to(Activity::Admission);
@@ -88,14 +108,39 @@ pub async fn run(
             _ = beat.tick() => {}
         }
         watch.turn_to(Activity::Admission);
+        match rival {
+            Rival::None => {}
+            Rival::Elder(sentence) => return Err(Error::invalid(sentence)),
+            Rival::Younger(sentence) => tell(sentence, &mut told),
+            Rival::Later(life) => {
+                learner.overtaken(life, newest_life())?;
+                tell(format!("somebody speaks of life {life} of this run, which its folder does not know"), &mut told);
+            }
+        }
         let due = learner.due(start.elapsed());
         watch.turn_to(Activity::Transport);
+        if let (Some(journal), false) = (&mut journal, due.marks.is_empty()) {
+            let mark = |(stream, position): (StreamId, u64)| Mark {
+                rollout: stream.rollout,
+                incarnation: stream.incarnation,
+                position,
+            };
+            journal.append(&due.marks.into_iter().map(mark).collect::<Vec<_>>())?;
+        }
+        if let Some(write) = &mut outputs.audit {
+            write(due.notes)?;
+        }
         due.acks.iter().for_each(&mut outputs.acks);
         if let Some(work) = due.work {
             order(&desk, Order::Work(work))?;
         }
         if announce || due.announce || said.is_none_or(|said| STATUS <= said.elapsed()) {
             (outputs.status)(&learner.status());
+            let mut report = learner.report(pulse.load(Ordering::Relaxed));
+            if start.elapsed() < LOOKING {
+                report.phase = LOOKS.into();
+            }
+            (outputs.report)(&report);
             said = Some(Instant::now());
         }
         if learner.started() {
@@ -107,14 +152,34 @@ pub async fn run(
             }
         }
     }
+    if let Some(write) = &mut outputs.audit {
+        write(vec![learner.totals_note()])?;
+    }
     learner.pause(true);
     (outputs.status)(&learner.status());
     order(&desk, Order::Save)?;
     drop(desk);
-    while let Some(finished) = done.recv().await {
-        take(Some(finished), &mut learner, &mut outputs)?;
+    // Who looks after it hears of it until the last order is done.
+    loop {
+        tokio::select! {
+            biased;
+            finished = done.recv() => match finished {
+                Some(finished) => take(Some(finished), &mut learner, &mut outputs)?,
+                None => return Ok(()),
+            },
+            _ = beat.tick() => {
+                let report = learner.report(pulse.load(Ordering::Relaxed));
+                (outputs.report)(&Report { phase: "saving".into(), ..report });
+            }
+        }
     }
-    Ok(())
+}
+
+fn tell(sentence: String, told: &mut String) {
+    if *told != sentence {
+        tracing::error!("{sentence}");
+        *told = sentence;
+    }
 }
 
 enum Order {

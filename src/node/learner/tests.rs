@@ -56,16 +56,61 @@ fn members(learner: &mut Learner, now: Duration) -> Vec<u64> {
 fn a_rollout_of_another_run_takes_nobodys_place() {
     let mut learner = learner();
     let now = Duration::from_millis;
-    learner.rollout_status(status(RUN, 1, 7), now(0)).unwrap();
+    assert_eq!(learner.rollout_status(status(RUN, 1, 7), now(0)), Rival::None);
     assert_eq!(members(&mut learner, now(10)), [7]);
-    learner.rollout_status(status(Uuid::from_u128(2), 1, 8), now(20)).unwrap();
+    assert_eq!(learner.rollout_status(status(Uuid::from_u128(2), 1, 8), now(20)), Rival::None);
     assert_eq!(members(&mut learner, now(30)), [7], "same id, other run");
-    learner.rollout_status(status(RUN, 1, 9), now(40)).unwrap();
+    assert_eq!(learner.rollout_status(status(RUN, 1, 9), now(40)), Rival::None);
     assert_eq!(members(&mut learner, now(50)), [] as [u64; 0], "same id, same run, a new start");
 }
 
 #[test]
-fn a_newer_learner_of_the_run_stops_this_one_with_both_lives() {
-    let sentence = learner().rollout_status(status(RUN, 4, 7), Duration::ZERO).unwrap_err().to_string();
-    assert!(sentence.contains("life 4") && sentence.contains("life 1"), "{sentence}");
+fn a_newer_learner_of_the_run_stops_this_one_with_both_lives_if_the_run_folder_knows_it() {
+    let mut learner = learner();
+    assert_eq!(learner.rollout_status(status(RUN, 4, 7), Duration::ZERO), Rival::Later(4));
+    let heard = LearnerStatus { life: 4, ..learner.status() };
+    assert_eq!(learner.learner_status(&heard), Rival::Later(4));
+    assert_eq!(learner.learner_status(&learner.status()), Rival::None, "its own");
+    for on_disk in [Some(4), Some(5), None] {
+        let sentence = learner.overtaken(4, on_disk).unwrap_err().to_string();
+        assert!(sentence.contains("life 4") && sentence.contains("life 1"), "{sentence}");
+    }
+    assert!(learner.overtaken(4, Some(1)).is_ok(), "anybody can say so; the folder counts the lives");
+}
+
+#[test]
+fn of_two_learners_on_the_same_topics_the_one_that_has_done_nothing_stops() {
+    let learner = learner();
+    let other = |run, admitted| LearnerStatus { run: Uuid::from_u128(run), admitted, ..learner.status() };
+    for (run, admitted) in [(9, 1), (0, 1), (0, 0)] {
+        let Rival::Elder(sentence) = learner.learner_status(&other(run, admitted)) else { panic!("{run} {admitted}") };
+        assert!(sentence.contains(&Uuid::from_u128(run).to_string()) && sentence.contains("learner_ns"), "{sentence}");
+    }
+    // Of two that have done nothing, one stops: the same one for both.
+    assert!(matches!(learner.learner_status(&other(9, 0)), Rival::Younger(_)));
+}
+
+#[test]
+fn its_report_moves_with_the_trainer_and_waits_only_while_it_is_idle() {
+    let mut learner = learner();
+    learner.rollout_status(status(RUN, 1, 7), Duration::ZERO);
+    let idle = learner.report(3);
+    assert!(idle.waits && idle.phase == "waiting", "{idle:?}");
+    learner.busy = true;
+    let (busy, later) = (learner.report(3), learner.report(4));
+    assert!(!busy.waits && busy.phase == "learning" && busy.progress < later.progress, "{busy:?} {later:?}");
+    let names: Vec<_> = busy.counts.iter().map(|(name, _)| *name).collect();
+    for wanted in ["lost", "refused_malformed", "suspect_batches", "dropped_out_of_phase", "queue_batches"] {
+        assert!(names.contains(&wanted), "{wanted} is missing from {names:?}");
+    }
+}
+
+#[test]
+fn who_is_silent_while_a_phase_waits_is_named() {
+    let mut learner = learner();
+    learner.rollout_status(status(RUN, 1, 7), Duration::ZERO);
+    for beat in 0..60 {
+        learner.due(Duration::from_millis(50 * beat));
+    }
+    assert_eq!(learner.report(0).waits_for, ["r0#00000007 is silent for 2 s"]);
 }

@@ -2,11 +2,13 @@
 
 use super::{EpisodeState, Permit, Rollout};
 use crate::contract::{Hash, Snapshot};
+use crate::data::audit::{Note, Trail};
 use crate::data::{
     Ack, Act, ArmCommands, ArmStates, Batch, EpisodeStats, Follow, GoalPose, Heard, LearnerStatus, Origin, Outbox,
     RolloutStatus, Wait,
 };
 use crate::error::{Error, Result};
+use crate::node::Report;
 use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,9 @@ pub struct Agent {
     waited: bool,
     /// Episodes that ended since the last look, for people.
     episodes: Vec<EpisodeStats>,
+    /// States were heard lately.
+    served: bool,
+    trail: Trail,
     /// The last sentence that was told about a learner that is not followed, or weights that were refused.
     told: String,
 }
@@ -53,6 +58,8 @@ impl Agent {
             unserved: false,
             waited: false,
             episodes: Vec::new(),
+            served: true,
+            trail: Trail::default(),
             told: String::new(),
         }
     }
@@ -115,8 +122,13 @@ impl Agent {
         if self.evaluates {
             return self.evaluate(states);
         }
-        for env in self.rollout.arrive(states)? {
+        let recorded = self.rollout.arrive(states)?;
+        for &env in &recorded {
             self.follow.stepped(env, self.origin.map_or(0, |origin| origin.phase));
+        }
+        if self.trail.wanted() && !recorded.is_empty() {
+            let steps = recorded.iter().filter_map(|&env| self.rollout.newest(env)).collect();
+            self.trail.note(|| Note::Recorded { stream: self.outbox.stream().clone(), steps });
         }
         if self.fragment_steps <= self.rollout.open_steps() {
             self.flush();
@@ -166,6 +178,48 @@ impl Agent {
         self.rollout.restore(states)
     }
 
+    /// From now on the fate of every transition is noted, see [`Self::notes`].
+    pub fn audit(&mut self) {
+        self.trail.start();
+        self.outbox.audit();
+    }
+
+    /// What was noted since the last call; written down before anything is sent.
+    pub fn notes(&mut self) -> Vec<Note> {
+        let mut notes = self.trail.take();
+        notes.extend(self.outbox.notes());
+        notes
+    }
+
+    /// Whether states were heard lately.
+    pub fn served(&mut self, served: bool) {
+        self.served = served;
+    }
+
+    /// What it says to whoever looks after it.
+    pub fn report(&self) -> Report {
+        let (status, outbox, counters) = (self.status(), self.outbox.counters(), self.rollout.counters());
+        Report {
+            waits: !["acting", "evaluating"].contains(&status.state.as_str()),
+            phase: status.state,
+            progress: counters.steps,
+            waits_for: Vec::new(),
+            counts: vec![
+                ("version", status.version),
+                ("steps", counters.steps),
+                ("in_flight", u64::from(status.in_flight)),
+                ("queue_batches", u64::from(status.queue_batches)),
+                ("held_batches", self.outbox.held() as u64),
+                ("resent_batches", outbox.resent),
+                ("voided", outbox.voided),
+                ("overflowed", outbox.overflowed),
+                ("aborted_episodes", counters.aborted_episodes),
+                ("refused_weights", counters.refused_weights),
+                ("held_ticks", counters.held_ticks),
+            ],
+        }
+    }
+
     /// Batches to send now.
     pub fn due(&mut self, now: Duration) -> Vec<Batch> {
         self.outbox.due(now)
@@ -203,7 +257,7 @@ impl Agent {
             phase_steps: self.follow.phase_steps(),
             num_envs: self.rollout.num_envs() as u32,
             leaving: self.leaving || self.unserved,
-            state: self.state.clone(),
+            state: if self.served { self.state.clone() } else { "waiting for states".into() },
             in_flight: self.outbox.in_flight() as u32,
             queue_batches: self.outbox.queued() as u32,
             aborted_episodes: counters.aborted_episodes,

@@ -12,7 +12,7 @@ pub use shell::{Inputs, Outputs, run};
 
 use crate::config::Seed;
 use crate::contract::{Contract, Snapshot};
-use crate::data::{ArmCommands, ArmStates, EpisodeStats, Fragment, HAND_DOF, Operation, STATE_DOF, StreamId};
+use crate::data::{ArmCommands, ArmStates, EpisodeStats, Fragment, HAND_DOF, Operation, STATE_DOF, StreamId, audit};
 use crate::error::{Error, Result};
 use crate::option::Running;
 use crate::policy::{Decision, Policy, Sampling};
@@ -157,6 +157,11 @@ impl Rollout {
     /// Environments.
     pub fn num_envs(&self) -> usize {
         self.episodes.len()
+    }
+
+    /// The newest step of an environment's open fragment.
+    pub fn newest(&self, env: usize) -> Option<audit::Step> {
+        self.episodes.get(env).and_then(Episode::newest)
     }
 
     /// Steps of the longest open fragment.

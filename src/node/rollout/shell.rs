@@ -6,7 +6,7 @@ use crate::data::{
     Ack, ArmCommands, ArmStates, Batch, EpisodeStats, GoalPose, LearnerStatus, Operation, RolloutStatus,
 };
 use crate::error::Result;
-use crate::node::{Activity, Output, Shutdown, Stopwatch, Times};
+use crate::node::{Activity, Notes, Output, Report, Shutdown, Stopwatch, Times};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -15,6 +15,8 @@ use tokio::sync::{mpsc, watch};
 const STATUS: Duration = Duration::from_millis(200);
 /// Period of resends and pulls.
 const BEAT: Duration = Duration::from_millis(20);
+/// Without states for this long, it waits for them.
+const NO_STATES: Duration = Duration::from_secs(1);
 
 /// What a rollout hears.
 pub struct Inputs {
@@ -40,6 +42,10 @@ pub struct Outputs {
     pub status: Output<RolloutStatus>,
     /// Episodes that ended, for people.
     pub episodes: Output<EpisodeStats>,
+    /// Where it stands, for whoever looks after it.
+    pub report: Output<Report>,
+    /// The fate of its transitions, if it is to be noted; nothing is sent if this fails.
+    pub audit: Option<Notes>,
     /// Asks for the newest weights; they come by [`Inputs::weights`].
     pub pull: Box<dyn FnMut() + Send>,
     /// Where its time goes.
@@ -51,6 +57,10 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
     let start = Instant::now();
     let mut beat = tokio::time::interval(BEAT);
     let mut held: Option<ArmStates> = None;
+    let mut heard = start;
+    if outputs.audit.is_some() {
+        agent.audit();
+    }
     let mut said = (agent.status(), Instant::now());
     (outputs.status)(&said.0);
     let mut watch = Stopwatch::new(&outputs.times);
@@ -92,6 +102,10 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
             states = Some(newer);
         }
         let fresh = states.is_some();
+        if fresh {
+            heard = Instant::now();
+        }
+        agent.served(heard.elapsed() < NO_STATES);
         if let Some(states) = states.or_else(|| held.take()) {
             watch.turn_to(Activity::Task);
             let before = agent.inference();
@@ -106,6 +120,7 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
             }
             held = holds.then_some(states);
         }
+        write(&mut agent, &mut outputs)?;
         let now = start.elapsed();
         watch.turn_to(Activity::Transport);
         agent.due(now).iter().for_each(&mut outputs.batches);
@@ -118,13 +133,22 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
             != (&said.0.state, said.0.version, said.0.life, said.0.phase);
         if news || STATUS <= said.1.elapsed() {
             (outputs.status)(&status);
+            (outputs.report)(&agent.report());
             said = (status, Instant::now());
         }
     }
     watch.turn_to(Activity::Waiting);
     agent.leave();
+    write(&mut agent, &mut outputs)?;
     let status = agent.status();
     (outputs.status)(&status);
     tracing::info!(recorded = status.steps, "{} recorded {} steps", status.stream, status.steps);
     Ok(())
+}
+
+fn write(agent: &mut Agent, outputs: &mut Outputs) -> Result<()> {
+    match &mut outputs.audit {
+        Some(write) => write(agent.notes()),
+        None => Ok(()),
+    }
 }

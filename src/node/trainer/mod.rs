@@ -8,17 +8,18 @@ pub use self_check::Alarm;
 use super::learner::{Lesson, Work};
 use crate::config::{self, Config};
 use crate::contract::{Contract, Snapshot};
-use crate::data::{End, EpisodeStats, Table};
+use crate::data::{End, EpisodeStats, StreamId, Table};
 use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
 use crate::report::{Clock, Recorder, names};
-use crate::run::{self, Checkpoint, RunDir, Which};
+use crate::run::{self, Checkpoint, Journal, Mark, RunDir, Which};
 use self_check::SelfCheck;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -52,6 +53,7 @@ pub struct Trainer {
     companion: Option<Value>,
     times: Times,
     watch: Stopwatch,
+    journal: Option<Journal>,
     check: SelfCheck,
 }
 
@@ -69,7 +71,15 @@ impl Trainer {
         if let Some(checkpoint) = checkpoint {
             trainer.resume(checkpoint)?;
         }
-        let recorder = Recorder::open(folder.path(), trainer.env_steps())?;
+        let journal = Journal::open(folder.path())?;
+        trainer.table.presume(
+            journal
+                .marks()
+                .into_iter()
+                .map(|Mark { rollout, incarnation, position }| (StreamId { rollout, incarnation }, position)),
+        );
+        trainer.journal = Some(journal);
+        let recorder = Recorder::open(folder.path(), life, trainer.env_steps())?;
         trainer.folder = Some((folder, recorder));
         let table = trainer.table.clone();
         Ok((trainer, table))
@@ -94,6 +104,7 @@ impl Trainer {
             companion: None,
             watch: Stopwatch::new(&times),
             times,
+            journal: None,
             check: SelfCheck::default(),
         })
     }
@@ -111,6 +122,22 @@ impl Trainer {
     /// Says so where a rollout records other log-probabilities than its version gives.
     pub fn alarm(&self) -> Alarm {
         self.check.alarm()
+    }
+
+    /// Moves on while an update is under way.
+    pub fn pulse(&self) -> Arc<AtomicU64> {
+        self.algorithm.pulse()
+    }
+
+    /// Where the front writes how far it got in each stream; taken once.
+    pub fn journal(&mut self) -> Option<Journal> {
+        self.journal.take()
+    }
+
+    /// Asks the run folder for the newest life; `None` without a folder, or if it cannot be read.
+    pub fn newest_life(&self) -> impl Fn() -> Option<u32> + use<> {
+        let folder = self.folder.as_ref().map(|(folder, _)| folder.clone());
+        move || folder.as_ref().and_then(|folder| folder.life().ok())
     }
 
     /// Updates made.

@@ -32,7 +32,7 @@ fn law(step: &Step, before: Option<usize>) -> Vec<f64> {
 
 /// Posterior of the option at the last step by the definition: over all K^L sequences of options.
 fn enumerated(steps: &[Step], first: Option<usize>, with_last_action: bool) -> Vec<f64> {
-    let mut posterior = vec![0.0; K];
+    let mut posterior = [0.0; K];
     for code in 0..K.pow(steps.len() as u32) {
         let option = |t: usize| code / K.pow(t as u32) % K;
         let mut weight = 1.0;

@@ -1,11 +1,13 @@
 mod checkpoint;
 mod folder;
+mod journal;
 
 use super::*;
 use crate::config::Config;
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use crate::data::Vectors;
 use crate::robot::Robot;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};

@@ -21,3 +21,8 @@ class EmitEvent:
 class LogInfo:
     def __init__(self, *, msg):
         self.msg = msg
+
+
+class SetEnvironmentVariable:
+    def __init__(self, name, value):
+        self.name, self.value = name, value

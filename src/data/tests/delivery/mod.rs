@@ -22,6 +22,7 @@ fn scripts(hold: Hold, accept: Accept) -> impl Strategy<Value = Script> {
             rollout_kills,
             cuts,
             poison,
+            forge: 0.0,
         },
     )
 }
@@ -32,17 +33,41 @@ proptest! {
     #[test]
     fn recorded_is_admitted_refused_or_lost(script in scripts(Hold::Consumed, Accept::Run)) {
         let killed = !script.learner_kills.is_empty();
-        let world = World::new(script).run();
+        let rollouts_killed = !script.rollout_kills.is_empty();
+        let mut world = World::new(script).run();
         world.check()?;
         prop_assert!(killed || world.lost() == 0, "only a killed learner loses");
+        let recorded: u64 = world.recorded_steps();
+        let account = world.account();
+        prop_assert_eq!(account.recorded, recorded);
+        prop_assert!(rollouts_killed || account.memory == 0, "only a killed rollout takes something with it");
+    }
+
+    #[test]
+    fn a_forger_costs_nobody_a_transition(
+        script in scripts(Hold::Consumed, Accept::Life).prop_map(|script| Script {
+            forge: 0.2,
+            faults: Faults { drop: 0.0, repeat: 0.0, delay_secs: script.faults.delay_secs / 10.0 },
+            cuts: Vec::new(),
+            learner_kills: Vec::new(),
+            rollout_kills: Vec::new(),
+            ..script
+        })
+    ) {
+        let mut world = World::new(script).run();
+        world.check()?;
+        let account = world.account();
+        prop_assert_eq!((account.lost, account.memory), (0, 0));
+        prop_assert_eq!(account.recorded, account.stored + account.refused);
     }
 
     #[test]
     fn on_policy_data_of_an_older_life_is_refused_and_counted(script in scripts(Hold::Consumed, Accept::Life)) {
         let killed = !script.learner_kills.is_empty();
-        let world = World::new(script).run();
+        let mut world = World::new(script).run();
         world.check()?;
         prop_assert!(killed || world.admission.totals().refused.stale == 0);
+        world.account();
     }
 
     #[test]
@@ -50,9 +75,10 @@ proptest! {
         script in scripts(Hold::Durable { capacity: 1000 }, Accept::Run)
             .prop_map(|script| Script { rollout_kills: Vec::new(), ..script })
     ) {
-        let world = World::new(script).run();
+        let mut world = World::new(script).run();
         world.check()?;
         prop_assert_eq!(world.lost(), 0);
+        prop_assert_eq!(world.account().memory, 0);
     }
 }
 
@@ -68,6 +94,7 @@ fn a_hopeless_network_shows_no_progress_and_loses_nothing() {
         rollout_kills: vec![],
         cuts: vec![],
         poison: 0.0,
+        forge: 0.0,
     };
     let mut world = World::new(script);
     world.rollouts[0].outbox.adopt(RUN, 1);

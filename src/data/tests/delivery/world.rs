@@ -2,7 +2,10 @@
 
 use super::super::make::{RUN, contract, fragment, origin, stream};
 use super::super::network::{Faults, Link};
-use crate::data::{Accept, Ack, Admission, Batch, Fragment, Hold, Outbox, Refusal, StreamId, Table, Verdict};
+use crate::data::audit::{Account, Note, Step, account};
+use crate::data::{
+    Accept, Ack, Admission, Batch, Fragment, Hold, Origin, Outbox, Refusal, StreamId, Table, Transition, Verdict,
+};
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -28,6 +31,8 @@ pub(super) struct Script {
     /// Ticks from which the network is cut for 3 s.
     pub(super) cuts: Vec<u64>,
     pub(super) poison: f64,
+    /// Chance, each tick, that somebody sends a bad batch with the next number of a stream.
+    pub(super) forge: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +50,7 @@ pub(super) struct Rollout {
     /// What acks of this life said, by the harness's own reading.
     received: BTreeSet<u64>,
     inbox: Link<ToRollout>,
+    notes: Vec<Note>,
 }
 
 #[derive(Clone)]
@@ -55,8 +61,11 @@ enum ToRollout {
 
 impl Rollout {
     fn new(id: StreamId, script: &Script) -> Self {
+        let mut outbox = Outbox::new(id, WINDOW, script.hold);
+        outbox.audit();
         Self {
-            outbox: Outbox::new(id, WINDOW, script.hold),
+            outbox,
+            notes: Vec::new(),
             life: 0,
             recorded: 0,
             next_seq: 0,
@@ -81,15 +90,22 @@ pub(super) struct World {
     /// All that was ever recorded.
     recorded: BTreeMap<Key, (Vec<Fragment>, Poison)>,
     totals: BTreeMap<StreamId, u64>,
+    /// How far the learner got in each stream, as it is on disk.
+    marks: BTreeMap<StreamId, u64>,
+    /// Notes of the processes that are dead, and of the learner that lives.
+    dead: Vec<Vec<Note>>,
+    notes: Vec<Note>,
 }
 
 impl World {
     pub(super) fn new(script: Script) -> Self {
+        let mut admission = Admission::new(RUN, 1, contract());
+        admission.audit();
         Self {
             rng: ChaCha8Rng::seed_from_u64(script.seed),
             now: Duration::ZERO,
             rollouts: (0..2).map(|r| Rollout::new(stream(&format!("r{r}"), 0), &script)).collect(),
-            admission: Admission::new(RUN, 1, contract()),
+            admission,
             life: 1,
             data: Link::new(script.faults),
             pending: Vec::new(),
@@ -97,6 +113,9 @@ impl World {
             saved: (Table::default(), BTreeMap::new()),
             recorded: BTreeMap::new(),
             totals: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            dead: Vec::new(),
+            notes: Vec::new(),
             script,
         }
     }
@@ -112,6 +131,9 @@ impl World {
             Poison::NonFinite => good.steps[0].reward = f32::NAN,
         }
         let key = (rollout.outbox.stream().clone(), rollout.next_seq);
+        let ids = good.steps.iter().zip(good.first..);
+        let steps_of = |(step, index): (&Transition, u64)| Step { env: 0, index, episode: step.episode, t: step.t };
+        rollout.notes.push(Note::Recorded { stream: key.0.clone(), steps: ids.map(steps_of).collect() });
         rollout.outbox.push(vec![good], vec![], origin(rollout.life, 0));
         rollout.recorded += steps;
         rollout.next_seq += 1;
@@ -150,6 +172,16 @@ impl World {
             self.record(index, poison);
         }
         let rollout = &mut self.rollouts[index];
+        let forged = record && 0.0 < self.script.forge && self.rng.random_bool(self.script.forge);
+        if forged && 0 < rollout.life {
+            let bad = fragment(0, 0, 3, 7, 1);
+            let mut outbox = Outbox::new(rollout.outbox.stream().clone(), 1, Hold::Consumed);
+            outbox.adopt(RUN, rollout.life);
+            outbox.push(vec![bad], vec![], Origin { contract_hash: [3; 32], ..origin(rollout.life, 0) });
+            let seq = rollout.next_seq;
+            let forged = outbox.due(self.now).into_iter().map(|batch| Batch { seq, ..batch });
+            forged.for_each(|batch| self.data.send(batch, self.now, &mut self.rng));
+        }
         for batch in rollout.outbox.due(self.now) {
             assert!(!rollout.received.contains(&batch.seq), "what is received is not sent again");
             assert_eq!(batch.base, rollout.outbox.base());
@@ -161,6 +193,11 @@ impl World {
     fn run_learner(&mut self) {
         for batch in self.data.arrived(self.now) {
             let key = (batch.stream.clone(), batch.seq);
+            if batch.contract_hash == [3; 32] {
+                let verdict = self.admission.receive(batch, self.now, self.script.accept);
+                assert!(!matches!(verdict, Verdict::Admitted(_) | Verdict::Refused(_)), "{verdict:?}");
+                continue;
+            }
             let (fragments, poison) = &self.recorded[&key];
             match self.admission.receive(batch, self.now, self.script.accept) {
                 Verdict::Admitted(batch) => {
@@ -178,6 +215,7 @@ impl World {
                     }
                     assert_eq!(self.judged.insert(key, false), None, "judged twice");
                 }
+                Verdict::Suspect(_) => assert_ne!(*poison, Poison::None),
                 Verdict::Duplicate => {}
                 Verdict::Ignored(sentence) => panic!("{sentence}"),
             }
@@ -186,6 +224,11 @@ impl World {
             let (stream, seq) = self.pending.swap_remove(self.rng.random_range(0..self.pending.len()));
             self.admission.consumed(&stream, seq);
         }
+        for rollout in &self.rollouts {
+            self.admission.heard(rollout.outbox.stream(), rollout.outbox.in_flight() as u32, self.now);
+        }
+        self.marks.extend(self.admission.marks());
+        self.notes.extend(self.admission.notes());
         let acks = self.admission.acks_due(self.now);
         for rollout in &mut self.rollouts {
             for ack in acks.iter().filter(|ack| ack.stream == *rollout.outbox.stream()) {
@@ -205,7 +248,11 @@ impl World {
 
     fn kill_learner(&mut self) {
         self.life += 1;
-        self.admission = Admission::restore(self.saved.0.clone(), RUN, self.life, contract());
+        self.dead.push(std::mem::take(&mut self.notes));
+        let mut table = self.saved.0.clone();
+        table.presume(self.marks.clone());
+        self.admission = Admission::restore(table, RUN, self.life, contract());
+        self.admission.audit();
         self.judged = self.saved.1.clone();
         self.pending.clear();
         self.data.clear();
@@ -214,7 +261,27 @@ impl World {
     fn kill_rollout(&mut self, index: usize) {
         let old = self.rollouts[index].outbox.stream();
         let id = stream(&old.rollout, old.incarnation + 1);
+        let notes = self.notes_of(index);
+        self.dead.push(notes);
         self.rollouts[index] = Rollout::new(id, &self.script);
+    }
+
+    fn notes_of(&mut self, index: usize) -> Vec<Note> {
+        let Rollout { outbox, notes, .. } = &mut self.rollouts[index];
+        notes.extend(outbox.notes());
+        std::mem::take(notes)
+    }
+
+    /// By ids, over all processes that ever were.
+    pub(super) fn account(&mut self) -> Account {
+        let mut processes = std::mem::take(&mut self.dead);
+        processes.extend((0..self.rollouts.len()).map(|index| self.notes_of(index)));
+        let mut learner = std::mem::take(&mut self.notes);
+        learner.extend(self.admission.notes());
+        let totals = self.admission.totals();
+        learner.push(Note::Totals { admitted: totals.admitted, refused: totals.refused.total(), lost: totals.lost });
+        processes.push(learner);
+        account(&processes).unwrap()
     }
 
     pub(super) fn tick(&mut self, record: bool) {
@@ -283,6 +350,10 @@ impl World {
             prop_assert!(ack.admitted + ack.refused.total() + ack.lost <= *recorded);
         }
         Ok(())
+    }
+
+    pub(super) fn recorded_steps(&self) -> u64 {
+        self.totals.values().sum()
     }
 
     pub(super) fn lost(&self) -> u64 {

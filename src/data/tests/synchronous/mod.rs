@@ -135,7 +135,7 @@ impl World {
     fn run_learner(&mut self) {
         let now = self.now();
         for status in self.statuses.arrived(now) {
-            self.admission.heard(&status.stream, now);
+            self.admission.heard(&status.stream, status.in_flight, now);
             self.coordinator.status(status);
         }
         for batch in self.data.arrived(now) {

@@ -1,7 +1,9 @@
 use super::{ALPHAS, Parameters, ROWS, config, critics_layout, drawn, off_policy, picked};
 use crate::config::Osac as Config;
 use crate::contract::{Contract, Group};
-use crate::learn::osac::losses::{Drawn, Networks, Picked, Temperatures, actor_losses, critic_loss, targets};
+use crate::learn::osac::losses::{
+    ActorLosses, Drawn, Networks, Picked, Temperatures, actor_losses, critic_loss, targets,
+};
 use crate::policy::floats;
 use tch::{Kind, Tensor};
 
@@ -124,8 +126,8 @@ fn losses_touch_their_own_parameters_only() {
     let contract = off_policy(3, &[16, 8]);
     let parameters = Parameters::new(&contract);
     let config = config();
-    type Part = fn(&crate::learn::osac::losses::ActorLosses) -> Tensor;
-    let parts: [(&str, Part, fn(Group) -> bool); 3] = [
+    type Part = (&'static str, fn(&ActorLosses) -> Tensor, fn(Group) -> bool);
+    let parts: [Part; 3] = [
         ("policy", |l| l.policy.shallow_clone(), |g| matches!(g, Group::Trunk | Group::Option(_))),
         ("over options", |l| l.options.as_ref().unwrap().over_options.shallow_clone(), |g| g == Group::OverOptions),
         ("termination", |l| l.options.as_ref().unwrap().termination.shallow_clone(), |g| g == Group::Termination),

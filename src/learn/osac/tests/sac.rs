@@ -18,7 +18,9 @@ impl Plain {
             let size = segment.len() / 2;
             let floats = &flat[segment.offset + which * size..][..size];
             let rows = segment.shape[1] as i64;
-            Tensor::from_slice(floats).view(if index % 2 == 0 { [rows, -1] } else { [-1, 1] }).set_requires_grad(true)
+            Tensor::from_slice(floats)
+                .view(if index.is_multiple_of(2) { [rows, -1] } else { [-1, 1] })
+                .set_requires_grad(true)
         };
         Self((0..layout.segments.len()).step_by(2).map(|index| (half(index), half(index + 1))).collect())
     }
@@ -136,7 +138,7 @@ fn one_option_is_soft_actor_critic() {
         let size = segment.len() / 2;
         for (which, critic) in critics.iter().enumerate() {
             let (weight, bias) = &critic.0[index / 2];
-            let want = crate::policy::floats(&if index % 2 == 0 { weight.grad() } else { bias.grad() });
+            let want = crate::policy::floats(&if index.is_multiple_of(2) { weight.grad() } else { bias.grad() });
             close(&gradient[segment.offset + which * size..][..size], &want, &segment.name);
         }
     }

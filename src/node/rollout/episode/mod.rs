@@ -6,7 +6,7 @@ pub use state::EpisodeState;
 
 use crate::config::{Purpose, Seed};
 use crate::contract::Contract;
-use crate::data::{End, EpisodeStats, Final, Forced, Fragment, STATE_DOF, Transition};
+use crate::data::{End, EpisodeStats, Final, Forced, Fragment, STATE_DOF, Transition, audit};
 use crate::option::Running;
 use crate::policy::Decision;
 use crate::robot::{ARM_DOF, Limits};
@@ -121,6 +121,13 @@ impl Episode {
     /// Steps recorded in this environment of this stream.
     pub(super) fn recorded(&self) -> u64 {
         self.recorded
+    }
+
+    /// The newest step of the open fragment.
+    pub(super) fn newest(&self) -> Option<audit::Step> {
+        let step = self.open.steps.last()?;
+        let index = self.recorded.checked_sub(1)?;
+        Some(audit::Step { env: self.env, index, episode: step.episode, t: step.t })
     }
 
     /// Steps in the open fragment.

@@ -1,80 +1,12 @@
 //! The whole graph over ROS 2, as a person starts it. Each training takes a ROS domain of its own.
 
+mod disk;
+mod faults;
+mod harness;
+mod network;
+
+use harness::{finished, handoff, left_behind, metrics, processes, shared_memory, train};
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-const SMALL: [&str; 8] = [
-    "--set",
-    "hidden=[32,32]",
-    "--set",
-    "learner.num_steps_per_env=50",
-    "--set",
-    "train.eval_episodes=10",
-    "--envs",
-    "6",
-];
-
-fn handoff(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_handoff"));
-    command.args(arguments).env_remove("ROS_DOMAIN_ID").stdin(Stdio::null());
-    command
-}
-
-fn train(run: &Path, arguments: &[&str]) -> Command {
-    let mut command = handoff(&["train", "--run", run.to_str().unwrap()]);
-    command.args(SMALL).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn finished(output: Output) -> (String, String) {
-    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (words(&output.stdout), words(&output.stderr));
-    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
-    (out, err)
-}
-
-fn metrics(run: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-fn shared_memory() -> BTreeSet<String> {
-    let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-    names
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.contains("fastrtps"))
-        .collect()
-}
-
-/// Processes whose command line holds all of these words.
-fn processes(words: &[&str]) -> Vec<i32> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if words.iter().all(|word| line.contains(word)) {
-            found.push(pid);
-        }
-    }
-    found
-}
-
-fn wait_until(what: &str, child: &mut Child, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}: not within two minutes");
-        assert!(child.try_wait().unwrap().is_none(), "{what}: the training ended before");
-        std::thread::yield_now();
-    }
-}
-
-fn signal(pid: i32, name: &str) {
-    assert!(Command::new("kill").args([format!("-{name}"), pid.to_string()]).status().unwrap().success());
-}
 
 #[test]
 fn two_commands_train_and_evaluate() {
@@ -96,7 +28,7 @@ fn two_commands_train_and_evaluate() {
     }
     assert_eq!(last["stream/admitted"].as_f64().unwrap() as u64, last["env_steps"].as_u64().unwrap());
     assert_eq!(processes(&[run.to_str().unwrap()]), [] as [i32; 0], "processes are left behind");
-    assert_eq!(shared_memory().difference(&before).collect::<Vec<_>>(), [] as [&String; 0]);
+    assert_eq!(left_behind(&before), [] as [String; 0]);
 
     let json = finished(handoff(&["eval", run.to_str().unwrap(), "--episodes", "20", "--json"]).output().unwrap()).0;
     let evaluation: Value = serde_json::from_str(&json).unwrap();
@@ -157,33 +89,6 @@ fn replay_is_learned_from_and_still_there_after_a_resume() {
     let (steps, per_insert) =
         (last["env_steps"].as_f64().unwrap(), last["replay/samples_per_insert"].as_f64().unwrap());
     assert!((steps * per_insert / 32.0 - (steps - 200.0)).abs() <= 256.0, "{last}");
-}
-
-#[test]
-fn what_is_killed_comes_back_and_training_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
-    let file = run.join("config.yaml").display().to_string();
-    let before = shared_memory();
-    let arguments = ["--minutes", "0", "--rollouts", "2", "--set", "learner.save_interval=1"];
-    let mut child = train(&run, &arguments).spawn().unwrap();
-    wait_until("first update", &mut child, || !metrics(&run).is_empty());
-    for node in ["rollout", "sim", "learner"] {
-        let words = [" ", node, " --until-stdin-closes", &file].concat();
-        let words = [words.trim_start(), file.as_str()];
-        let victim = processes(&[&format!("{node} --until-stdin-closes"), words[1]])[0];
-        let updates = metrics(&run).len();
-        signal(victim, "KILL");
-        wait_until("updates after a kill", &mut child, || {
-            let alive = processes(&[&format!("{node} --until-stdin-closes"), &file]);
-            updates + 2 < metrics(&run).len() && !alive.is_empty() && !alive.contains(&victim)
-        });
-    }
-    signal(child.id() as i32, "INT");
-    finished(child.wait_with_output().unwrap());
-    assert_eq!(processes(&[&file]), [] as [i32; 0], "processes are left behind");
-    assert_eq!(shared_memory().difference(&before).collect::<Vec<_>>(), [] as [&String; 0]);
-    assert_eq!(std::fs::read_to_string(run.join("life")).unwrap().trim(), "2");
 }
 
 #[test]
