@@ -3,6 +3,7 @@
 python3 forwarder.py LEFT RIGHT SEED; on standard input, a line each: `loss 0.3`, `cut`, `heal`. Ends with its input.
 """
 
+import os
 import random
 import select
 import socket
@@ -37,13 +38,14 @@ def main(left, right, seed):
     while True:
         ready, _, _ = select.select([*ends, sys.stdin], [], [])
         if sys.stdin in ready:
-            words = sys.stdin.readline().split()
-            if not words:
+            orders = os.read(sys.stdin.fileno(), 4096).decode().splitlines()
+            if not orders:
                 break
-            if words[0] == "loss":
-                loss = float(words[1])
-            else:
-                cut = words[0] == "cut"
+            for order in orders:
+                if order.startswith("loss "):
+                    loss = float(order[5:])
+                else:
+                    cut = order == "cut"
             continue
         for wire in ready:
             frame, address = wire.recvfrom(1 << 17)

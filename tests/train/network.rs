@@ -180,6 +180,7 @@ fn slow_a_wire_that_loses_a_third_and_is_cut_for_half_a_minute_costs_no_transiti
     wait_for("updates over the bad wire", &log, || updates + 2 <= metrics(&run).len());
     hosts.wire("cut");
     std::thread::sleep(Duration::from_secs(30)); // the fault itself
+    hosts.wire("loss 0");
     hosts.wire("heal");
     let updates = metrics(&run).len();
     wait_for("updates after the cut", &log, || updates + 3 <= metrics(&run).len());
