@@ -229,13 +229,18 @@ fn resume(run: &Path, config: &mut Config) -> Result<RunDir> {
     Ok(folder)
 }
 
+/// The wall clock, for names of run folders [s].
+pub(super) fn unix_secs() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 pub(super) fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result<RunDir> {
     config.learner.run = Uuid::new_v4().to_string();
     config.rollout.run.clone_from(&config.learner.run);
     let path = match &arguments.run {
         Some(path) => path.clone(),
         None => {
-            let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let secs = unix_secs();
             let name = format!("{}__{}__{}__{secs}", config.task, config.algo.name(), config.seed);
             Path::new("runs").join(name)
         }

@@ -17,7 +17,6 @@ use account::{Reached, Times, Transitions};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use usage::Sampler;
 
 /// What `bench train` found.
@@ -40,7 +39,7 @@ struct Report {
 /// `handoff bench train`.
 pub(super) fn train(arguments: &cli::BenchTrain) -> Result<()> {
     report::logs::start("bench", None, None)?;
-    let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let secs = train::unix_secs();
     let folder = std::path::absolute(format!("runs/bench__{secs}")).map_err(Error::io("runs"))?;
     let peer = arguments.peers.then(peer::Program::find).transpose()?;
     let ros = over_ros(&settings(arguments, &folder.join("ros"))?)?;

@@ -15,7 +15,7 @@ use crate::report::{self, Latency};
 use crate::ros::{self, Node, Publisher, msg, srv};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -144,7 +144,7 @@ impl<'a> Bench<'a> {
             width += 1;
         }
         config.hidden = vec![width, width];
-        let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let secs = train::unix_secs();
         let run = std::path::absolute(format!("runs/bench-weights__{secs}__{bytes}")).map_err(Error::io("runs"))?;
         let folder = train::make_folder(&cli::Train { run: Some(run), ..cli::Train::default() }, &mut config)?;
 
