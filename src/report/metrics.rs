@@ -16,6 +16,8 @@ const METRICS: &str = "metrics.jsonl";
 pub mod names {
     /// Mean undiscounted return of the last episodes.
     pub const RETURN: &str = "charts/episodic_return";
+    /// Standard deviation of the return over the last episodes.
+    pub const RETURN_STD: &str = "charts/episodic_return_std";
     /// Mean length of the last episodes [control ticks].
     pub const LENGTH: &str = "charts/episodic_length";
     /// Share of the last episodes that ended in success.

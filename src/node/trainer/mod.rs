@@ -235,6 +235,8 @@ impl Trainer {
             crate::report::stats::mean(&valid).unwrap_or(f64::NAN)
         };
         metrics.push(names::RETURN, recent(&|stats| f64::from(stats.episode_return)));
+        let returns: Vec<f64> = self.recent.iter().map(|stats| f64::from(stats.episode_return)).collect();
+        metrics.push(names::RETURN_STD, crate::report::stats::std(&returns).unwrap_or(f64::NAN));
         metrics.push(names::LENGTH, recent(&|stats| f64::from(stats.first_success_step)));
         metrics.push(names::SUCCESS, recent(&|stats| f64::from(u8::from(stats.success))));
         metrics.push(names::SUCCESS_STRICT, recent(&|stats| f64::from(u8::from(stats.success_strict))));

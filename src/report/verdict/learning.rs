@@ -7,13 +7,15 @@ use crate::report::{names, stats};
 const PARTS: usize = 10;
 /// From here on a task counts as learned.
 const LEARNED: f64 = 0.95;
-/// A difference of parts that is more than chance, in standard deviations of a part.
+/// A difference that is more than chance, in standard deviations.
 const CLEAR: f64 = 3.0;
+/// Episodes behind each recorded return.
+const EPISODES: f64 = 100.0;
 /// Records after which no progress is bad news.
 const PATIENCE: usize = 50;
 
-/// The course of the return in ten parts. Their noise comes from second differences, which a steady course leaves at 0:
-/// the variance of `a - 2 b + c` is 6 times that of a part.
+/// The course of the return in ten parts. The noise of a difference is that of two means of 100 episodes, and at least
+/// what second differences show, which a steady course leaves at 0: the variance of `a - 2 b + c` is 6 times a part's.
 struct Course {
     begin: f64,
     middle: f64,
@@ -24,7 +26,7 @@ struct Course {
 }
 
 impl Course {
-    fn new(returns: &[f64]) -> Option<Self> {
+    fn new(returns: &[f64], episode_std: f64) -> Option<Self> {
         let edge = |part: usize| part * returns.len() / PARTS;
         let parts: Vec<f64> =
             (0..PARTS).map(|part| stats::mean(&returns[edge(part)..edge(part + 1)])).collect::<Option<_>>()?;
@@ -37,7 +39,7 @@ impl Course {
             now: pairs[PARTS - 2],
             best: highest(&pairs),
             range: highest(&parts) - parts.iter().copied().fold(f64::INFINITY, f64::min),
-            noise: (stats::mean(&bends)? / 6.0).sqrt(),
+            noise: (stats::mean(&bends)? / 6.0).sqrt().max(episode_std * (2.0 / EPISODES).sqrt()),
         })
     }
 
@@ -49,7 +51,8 @@ impl Course {
 pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
     let verdict = |level, seen: String, change: String| Verdict { about: "learning", level, seen, change };
     let returns = values(seen.rows, names::RETURN);
-    let Some(course) = Course::new(&returns).filter(|_| PARTS <= returns.len()) else {
+    let episode_std = stats::mean(&values(seen.rows, names::RETURN_STD)).unwrap_or(0.0);
+    let Some(course) = Course::new(&returns, episode_std).filter(|_| PARTS <= returns.len()) else {
         let (updates, judged) = (seen.rows.len(), returns.len());
         let sentence = format!(
             "Too early to say: finished episodes are in {judged} of {updates} records; it takes {PARTS} of them."

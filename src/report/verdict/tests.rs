@@ -129,6 +129,19 @@ fn learning_is_a_rise_beyond_the_noise() {
 }
 
 #[test]
+fn a_mean_of_a_hundred_episodes_wanders_by_their_std() {
+    let wanders = |std: f64| {
+        let rows = rows(|update, values| {
+            put(values, "charts/episodic_return", -18.0 + 0.05 * update as f64);
+            put(values, "charts/episodic_return_std", std);
+        });
+        learning(&rows, &ppo()).level
+    };
+    // It rises by 1.6; three standard deviations of a difference of two means are 0.42 std.
+    assert_eq!((wanders(5.0), wanders(3.0)), (Level::Look, Level::Good));
+}
+
+#[test]
 fn no_progress_over_fifty_updates_is_bad() {
     let long: Vec<Row> =
         (0..60).map(|update| row(update, &|_, values| put(values, "charts/episodic_return", noise(update)))).collect();
