@@ -113,6 +113,8 @@ trait Agent {
     fn episode(&mut self, rooms: &Rooms, start: usize, goal: usize, rng: &mut ChaCha8Rng) -> u32;
 }
 
+type Make = fn() -> Box<dyn Agent>;
+
 /// Values are updated at the state that was left, terminations on arrival, of the option that ran there.
 struct OptionCritic {
     /// Q(s, o), and the preferences of the policy over options.
@@ -217,7 +219,7 @@ fn learn(agent: &mut dyn Agent, rooms: &Rooms, seed: u64) -> [f64; 2] {
 }
 
 /// Mean and standard error over the seeds, before and after the move.
-fn over_seeds(rooms: &Rooms, make: impl Fn() -> Box<dyn Agent>) -> [[f64; 2]; 2] {
+fn over_seeds(rooms: &Rooms, make: Make) -> [[f64; 2]; 2] {
     let all: Vec<[f64; 2]> = (0..SEEDS).map(|seed| learn(&mut *make(), rooms, seed)).collect();
     from_fn(|when| {
         let mean = all.iter().map(|steps| steps[when]).sum::<f64>() / SEEDS as f64;
@@ -242,7 +244,7 @@ fn main() {
     println!("steps to the goal, {SEEDS} seeds: episodes 951 to 1000 | 1051 to 1100, after the goal moved");
     println!("optimum            {:6.2}         | {:6.2}", rooms.steps_to(GOAL, least), moved(least));
     println!("at random          {:6.2}         |", rooms.steps_to(GOAL, mean));
-    let agents: [(&str, fn() -> Box<dyn Agent>); 2] = [
+    let agents: [(&str, Make); 2] = [
         ("option-critic", || Box::new(OptionCritic::new())),
         ("SARSA", || Box::new(Sarsa(Box::new([[0.0; ACTIONS]; CELLS])))),
     ];
