@@ -210,7 +210,7 @@ mod tests {
         for number in 1..=17 {
             check.look(&[], version(&contract, number));
         }
-        assert_eq!(check.look(&[old.clone()], version(&contract, 18)), None, "versions 3 to 18 are kept");
+        assert_eq!(check.look(std::slice::from_ref(&old), version(&contract, 18)), None, "versions 3 to 18 are kept");
         let mut resumed = SelfCheck::default().since(1);
         assert_eq!(resumed.look(&[old], version(&contract, 1)), None);
         let fresh = row(&version(&contract, 2), |_| {}, |_| {});
