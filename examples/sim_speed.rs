@@ -48,7 +48,7 @@ fn cpu_secs() -> f64 {
 }
 
 fn arms(timestep_secs: f64, told: Told, cube: bool) -> Result<Arms> {
-    Arms::new(ENVS, Robot::Panda, &Sim { timestep_secs, threads: 1, told }, PERIOD_SECS, cube)
+    Arms::new(ENVS, Robot::Panda, &Sim { timestep_secs, threads: 1, told, ..Sim::default() }, PERIOD_SECS, cube)
 }
 
 fn main() -> Result<()> {

@@ -10,6 +10,7 @@ pub mod error;
 pub mod guard;
 #[cfg(feature = "torch")]
 pub mod learn;
+pub mod link;
 pub mod node;
 pub mod option;
 #[cfg(feature = "torch")]

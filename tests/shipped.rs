@@ -1,12 +1,14 @@
 //! What is shipped loads: every configuration and every launch file.
 
 use handoff::config;
+use handoff::link::Preset;
+use handoff::robot::Robot;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Programs that are installed for `ros2 run` and launch.
-const EXECUTABLES: [&str; 3] = ["sim", "rollout", "learner"];
+const EXECUTABLES: [&str; 4] = ["sim", "rollout", "learner", "policy"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -95,6 +97,30 @@ fn every_launch_file_starts_nodes_that_exist_with_parameters_that_exist() {
             assert!(EXECUTABLES.contains(&node["executable"].as_str().unwrap()), "{node} does not exist");
             configuration(node);
         }
+    }
+}
+
+#[test]
+fn deploy_launch_passes_its_arguments_on_and_a_simulator_comes_with_link_sim() {
+    let launch = root().join("launch/deploy.launch.py");
+    let graph = execute(&launch, &["link:=crisp", "robot:=fr3", "run:=runs/a", "scale:=0.1", "namespace:=left"]);
+    let nodes = graph["nodes"].as_array().unwrap();
+    assert_eq!((nodes.len(), &nodes[0]["executable"], &nodes[0]["namespace"]), (1, &"policy".into(), &"left".into()));
+    let config = configuration(&nodes[0]);
+    assert_eq!((config.policy.link, config.robot, config.guard.scale), (Preset::Crisp, Robot::Fr3, 0.1));
+    assert!(Path::new(&config.policy.run).is_absolute() && config.policy.run.ends_with("runs/a"));
+    let graph = execute(&launch, &[]);
+    let nodes = graph["nodes"].as_array().unwrap();
+    assert_eq!((nodes.len(), &nodes[0]["executable"]), (2, &"sim".into()));
+    assert_eq!(configuration(&nodes[0]).sim.mode, config::SimMode::Paced);
+}
+
+#[test]
+fn each_link_has_a_file_that_says_what_its_guard_does() {
+    for preset in [Preset::Sim, Preset::Isaac, Preset::IsaacMoveit, Preset::Crisp] {
+        let text = std::fs::read_to_string(root().join(format!("configs/policy.{}.yaml", preset.name()))).unwrap();
+        let config = config::from_yaml(&text, "policy").unwrap();
+        assert_eq!((config.policy.link, config.guard), (preset, preset.guard()), "{}", preset.name());
     }
 }
 

@@ -32,12 +32,14 @@ pub enum Command {
     /// Measure speed.
     #[command(subcommand)]
     Bench(Bench),
-    /// Node: the embedded MuJoCo arm, in lockstep with one rollout.
-    Sim(Node),
+    /// Node: the embedded MuJoCo arm, in lockstep with one rollout, or paced as Isaac Sim is.
+    Sim(Sim),
     /// Node: acts and records.
     Rollout(Node),
     /// Node: learns and publishes weights.
     Learner(Node),
+    /// Node: runs a trained policy on an arm, guarded. Starts inactive and disarmed.
+    Policy(Policy),
 }
 
 /// `handoff train`.
@@ -252,6 +254,40 @@ pub struct Node {
     pub until_stdin_closes: bool,
 }
 
+/// `handoff sim`.
+#[derive(Args, Clone, Debug)]
+pub struct Sim {
+    /// In its own time, with JointState topics and /clock, as Isaac Sim speaks (parameter `sim.mode`).
+    #[arg(long)]
+    pub paced: bool,
+    /// As a node.
+    #[command(flatten)]
+    pub node: Node,
+}
+
+/// `handoff policy`.
+#[derive(Args, Clone, Debug)]
+pub struct Policy {
+    /// Run folder, or one of its checkpoints; without it, weights come from a learner (parameter `policy.run`).
+    #[arg(long)]
+    pub run: Option<PathBuf>,
+    /// How the robot speaks: sim, isaac, isaac_moveit, crisp (parameter `policy.link`).
+    #[arg(long)]
+    pub link: Option<String>,
+    /// As a node.
+    #[command(flatten)]
+    pub node: Node,
+}
+
+impl Policy {
+    /// Parameters that it sets.
+    pub fn assignments(&self) -> Vec<String> {
+        let run = self.run.as_ref().map(|run| format!("policy.run={}", json!(run)));
+        let link = self.link.as_ref().map(|link| format!("policy.link={}", json!(link)));
+        run.into_iter().chain(link).collect()
+    }
+}
+
 impl Train {
     /// The configuration: defaults, then the file, then the options, then `--set`.
     pub fn resolve(&self) -> Result<Config> {
@@ -342,6 +378,17 @@ mod tests {
         let train = Train { algo: Some("dqn".into()), ..Train::default() };
         let sentence = train.resolve().unwrap_err().to_string();
         assert!(sentence.contains("algo") && sentence.contains("dqn") && sentence.contains("hs_ppo"), "{sentence}");
+    }
+
+    #[test]
+    fn a_policys_run_and_link_become_parameters() {
+        let node = Node { until_stdin_closes: false };
+        let policy = Policy { run: Some("runs/a b: c".into()), link: Some("crisp".into()), node };
+        let mut parameters = Map::new();
+        policy.assignments().iter().for_each(|given| config::assign(&mut parameters, given).unwrap());
+        let config = config::from_parameters(Value::Object(parameters)).unwrap();
+        assert_eq!((config.policy.run.as_str(), config.policy.link.name()), ("runs/a b: c", "crisp"));
+        assert_eq!(config.guard.scale, 0.2);
     }
 
     #[test]

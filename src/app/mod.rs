@@ -42,7 +42,7 @@ mod run {
     use std::process::ExitCode;
 
     /// Names under which the program is a node; the arguments then begin with the node's.
-    const NODES: [&str; 3] = ["sim", "rollout", "learner"];
+    const NODES: [&str; 4] = ["sim", "rollout", "learner", "policy"];
 
     /// Does what the arguments ask. Exit code 2: something from outside does not fit; 1: something went wrong.
     pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -63,6 +63,7 @@ mod run {
             Command::Sim(arguments) => nodes::sim(&arguments),
             Command::Rollout(arguments) => nodes::rollout(&arguments),
             Command::Learner(arguments) => nodes::learner(&arguments),
+            Command::Policy(arguments) => nodes::policy(&arguments),
         };
         finish(outcome.map(|()| ExitCode::SUCCESS))
     }

@@ -1,7 +1,8 @@
 //! Parameter files and parameter maps in, a checked configuration out; and back.
 
-use super::{Algo, Config};
+use super::{Algo, Config, Policy};
 use crate::error::{Error, Result};
+use crate::link::Preset;
 use serde_json::{Map, Value};
 
 /// Reads a ROS parameter file for the node `node`: `/**` first, then what is keyed by the node's name.
@@ -33,10 +34,13 @@ fn given(text: &str, node: &str) -> Result<Map<String, Value>> {
     Ok(parameters)
 }
 
-/// Takes nested parameters (`{"learner": {"gamma": 0.9}}`) over the defaults of their algorithm.
+/// Takes nested parameters (`{"learner": {"gamma": 0.9}}`) over the defaults of their algorithm and their link.
 pub fn from_parameters(parameters: Value) -> Result<Config> {
     let algo = parameters.get("algo").and_then(|algo| serde_json::from_value::<Algo>(algo.clone()).ok());
-    let defaults = serde_json::to_value(Config::of(algo.unwrap_or(Config::default().algo)));
+    let link = parameters.get("policy").and_then(|policy| policy.get("link"));
+    let link = link.and_then(|link| serde_json::from_value::<Preset>(link.clone()).ok());
+    let guard = link.unwrap_or(Policy::default().link).guard();
+    let defaults = serde_json::to_value(Config { guard, ..Config::of(algo.unwrap_or(Config::default().algo)) });
     let parameters = match (defaults, parameters) {
         (Ok(Value::Object(mut all)), Value::Object(given)) => {
             merge(&mut all, &given);
@@ -175,6 +179,18 @@ mod tests {
         assign(&mut parameters, "algo=osac").unwrap();
         let config = from_parameters(Value::Object(parameters)).unwrap();
         assert_eq!(config, Config { seed: 3, ..Config::of(Algo::Osac) });
+    }
+
+    #[test]
+    fn a_link_brings_its_guard_and_a_file_overrides_it() {
+        let read = |yaml: &str| from_yaml(&format!("/**: {{ros__parameters: {yaml}}}"), "policy").unwrap().guard;
+        assert_eq!(read("{}"), Preset::Sim.guard());
+        assert_eq!(read("{policy: {link: crisp}}"), Preset::Crisp.guard());
+        let slower = crate::guard::Config { scale: 0.1, ..Preset::Crisp.guard() };
+        assert_eq!(read("{policy: {link: crisp}, guard: {scale: 0.1}}"), slower);
+        let said = refusal("/**: {ros__parameters: {policy: {link: gazebo}}}");
+        assert!(said.contains("policy.link") && said.contains("gazebo") && said.contains("isaac_moveit"), "{said}");
+        assert!(refusal("/**: {ros__parameters: {guard: {scale: 1.5}}}").contains("guard.scale"));
     }
 
     #[test]

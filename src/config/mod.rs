@@ -8,6 +8,8 @@ pub use load::{assign, from_parameters, from_yaml, parameters_of, to_yaml};
 pub use seed::{Purpose, Seed};
 
 use crate::contract::{self, ActionMeaning, Architecture, Contract, Network, Told};
+use crate::guard;
+use crate::link::Preset;
 use crate::robot::Robot;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,10 @@ pub struct Config {
     pub learner: Learner,
     /// `handoff train`: the whole graph.
     pub train: Train,
+    /// The policy node.
+    pub policy: Policy,
+    /// What may reach the arm; its defaults are those of `policy.link`.
+    pub guard: guard::Config,
 }
 
 /// Algorithms.
@@ -120,6 +126,42 @@ pub struct Sim {
     pub threads: usize,
     /// What it adds to physics.
     pub told: Told,
+    /// Who keeps the time.
+    pub mode: SimMode,
+    /// Paced: states and commands taken a second of its time.
+    pub state_rate_hz: f64,
+    /// Paced: how much faster its time goes than ours.
+    pub real_time_factor: f64,
+    /// Paced: values are rounded to multiples of this; Isaac Sim: 1e-4; 0: not at all.
+    pub rounding: f64,
+    /// Paced: publishes `/clock`.
+    pub clock: bool,
+}
+
+/// Who keeps the simulator's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SimMode {
+    /// A rollout: each tick waits for its command.
+    Lockstep,
+    /// A clock, as with Isaac Sim or a robot.
+    Paced,
+}
+
+/// The policy node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Run folder, or one of its checkpoints; empty: the weights that a learner publishes.
+    pub run: String,
+    /// The robot's way of speaking.
+    pub link: Preset,
+    /// Of the joint names on the wire; empty: the arm's own.
+    pub joint_prefix: String,
+    /// Namespace of the learner's topics.
+    pub learner_ns: String,
+    /// Sample the actions, too; otherwise they are the mean.
+    pub stochastic: bool,
 }
 
 /// Rollout nodes.
@@ -358,6 +400,20 @@ impl Default for Config {
             rollout: Rollout::default(),
             learner: Learner::default(),
             train: Train::default(),
+            policy: Policy::default(),
+            guard: Policy::default().link.guard(),
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            run: String::new(),
+            link: Preset::Sim,
+            joint_prefix: String::new(),
+            learner_ns: "/".into(),
+            stochastic: false,
         }
     }
 }
@@ -376,7 +432,16 @@ impl Default for Action {
 
 impl Default for Sim {
     fn default() -> Self {
-        Self { timestep_secs: 1.0 / 240.0, threads: 0, told: Told::default() }
+        Self {
+            timestep_secs: 1.0 / 240.0,
+            threads: 0,
+            told: Told::default(),
+            mode: SimMode::Lockstep,
+            state_rate_hz: 60.0,
+            real_time_factor: 1.0,
+            rounding: 0.0,
+            clock: true,
+        }
     }
 }
 

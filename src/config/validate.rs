@@ -40,6 +40,11 @@ impl Config {
         range("sim.told.velocity_noise_rad_per_sec", sim.told.velocity_noise_rad_per_sec, 0.0..=10.0)?;
         range("sim.told.mass_range", sim.told.mass_range, 0.0..=0.9)?;
         range("sim.told.friction_range", sim.told.friction_range, 0.0..=0.9)?;
+        range("sim.state_rate_hz", sim.state_rate_hz, 1.0..=1000.0)?;
+        range("sim.real_time_factor", sim.real_time_factor, 0.01..=100.0)?;
+        range("sim.rounding", sim.rounding, 0.0..=0.1)?;
+        self.guard.validate()?;
+        crate::link::joint_names(self.robot, &self.policy.joint_prefix)?;
         range("rollout.num_envs", rollout.num_envs, 1..=4096)?;
         range("rollout.fragment_steps", rollout.fragment_steps, 1..=1024)?;
         range("rollout.window", rollout.window, 1..=8)?;

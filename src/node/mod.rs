@@ -3,6 +3,10 @@
 
 #[cfg(feature = "torch")]
 pub mod learner;
+#[cfg(feature = "sim")]
+pub mod paced;
+#[cfg(feature = "torch")]
+pub mod policy;
 #[cfg(feature = "torch")]
 pub mod rollout;
 #[cfg(feature = "sim")]

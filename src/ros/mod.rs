@@ -27,6 +27,7 @@ pub mod msg {
     pub use r2r::diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus, KeyValue};
     pub use r2r::geometry_msgs::msg::PoseStamped;
     pub use r2r::handoff::msg::*;
+    pub use r2r::rosgraph_msgs::msg::Clock;
     pub use r2r::sensor_msgs::msg::JointState;
 }
 

@@ -1,7 +1,8 @@
 //! The embedded simulator: N Panda or FR3 arms in MuJoCo, stepped by control ticks, over all cores. The only room that
 //! names mujoco_rs.
 //!
-//! `model/panda.xml` is the arm; [`Arms`] are N environments; [`Lockstep`] serves them to one rollout.
+//! `model/panda.xml` is the arm; [`Arms`] are N environments; [`Lockstep`] serves them to one rollout;
+//! [`Paced`] is one arm in its own time.
 //!
 //! Measured by `examples/sim_speed.rs` (x86-64, one core, 20 Hz, random joint deltas of 0.08 rad, 16 environments, 12 physics
 //! steps of 1/240 s a tick): 19,000 env steps/s, 10,000 with a cube; masses and friction drawn in each episode cost 1 %.
@@ -12,10 +13,12 @@ mod arms;
 mod env;
 mod lockstep;
 mod model;
+mod paced;
 
 pub use arms::Arms;
 pub use env::{EnvState, HOME};
 pub use lockstep::{Answer, Lockstep};
+pub use paced::Paced;
 
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ fn free_domain() -> (u16, TcpListener) {
 }
 
 /// A process, ended with this value.
-struct Process(Child);
+pub(super) struct Process(pub(super) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -65,20 +65,29 @@ impl Script {
     }
 
     /// Waits until it has ended well.
-    pub(super) fn succeeded(mut self) {
-        let ended = wait_for("the script's end", || self.0.0.try_wait().unwrap());
+    pub(super) fn succeeded(self) {
+        self.succeeded_within(PATIENCE);
+    }
+
+    /// The same for a script that takes its time.
+    pub(super) fn succeeded_within(mut self, patience: Duration) {
+        let ended = wait_within("the script's end", patience, || self.0.0.try_wait().unwrap());
         assert!(ended.success(), "the script says what is wrong above");
     }
 }
 
 /// Looks until there is something.
-pub(super) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait_within(what, PATIENCE, look)
+}
+
+fn wait_within<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(start.elapsed() < patience, "{what}: not within {patience:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -5,5 +5,7 @@ mod harness;
 mod latency;
 mod messages;
 mod parameters;
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod policy;
 mod queues;
 mod weights;

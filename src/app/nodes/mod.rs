@@ -2,11 +2,13 @@
 
 mod health;
 mod learner;
+mod policy;
 mod rollout;
 mod sim;
 pub(super) mod wire;
 
 pub(super) use learner::learner;
+pub(super) use policy::policy;
 pub(super) use rollout::rollout;
 pub(super) use sim::sim;
 
@@ -21,8 +23,17 @@ use uuid::Uuid;
 
 /// Joins ROS, reads the parameters, starts the logs.
 fn start(name: &str) -> Result<(Node, Config)> {
+    start_with(name, &[])
+}
+
+/// The same with parameters from the command line (`key=value`), which win.
+fn start_with(name: &str, assignments: &[String]) -> Result<(Node, Config)> {
     let mut node = Node::start(name)?;
-    let config = config::from_parameters(node.parameters()?)?;
+    let mut parameters = node.parameters()?;
+    if let serde_json::Value::Object(parameters) = &mut parameters {
+        assignments.iter().try_for_each(|assignment| config::assign(parameters, assignment))?;
+    }
+    let config = config::from_parameters(parameters)?;
     super::pin::pin(config.core)?;
     if let Ok(values) = serde_json::to_value(&config) {
         node.show_parameters(&values);

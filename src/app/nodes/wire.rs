@@ -1,8 +1,9 @@
 //! Between topics and channels.
 
-use crate::error::Error;
+use crate::data::JointState;
+use crate::error::{Error, Result};
 use crate::node::Output;
-use crate::ros;
+use crate::ros::{self, msg};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -75,6 +76,16 @@ pub(super) fn convert<M, T: TryFrom<M, Error = Error>>(message: M, topic: &str, 
             tracing::warn!("a message on {topic} was refused: {error}");
         }
     }
+}
+
+/// Joints as they came: NaN has a meaning in commands, and joints that are none of the arm's may have one in states.
+pub(super) fn joints(message: msg::JointState) -> Result<JointState> {
+    Ok(JointState {
+        stamp_secs: ros::secs(&message.header.stamp)?,
+        names: message.name,
+        position: message.position,
+        velocity: message.velocity,
+    })
 }
 
 /// Publishes what an actor says.

@@ -1,6 +1,7 @@
 mod arms;
 mod lockstep;
 mod model;
+mod paced;
 
 use super::{Arms, HOME};
 use crate::config::Sim;

@@ -1,0 +1,52 @@
+"""A trained policy on an arm, guarded. It starts inactive and disarmed: call ~/activate, then ~/arm.
+
+ros2 launch handoff deploy.launch.py run:=runs/RUN link:=isaac
+"""
+
+import os
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+# name, default, description, parameter
+ARGUMENTS = [
+    ("config", "", "ROS parameter file; the arguments below override it where they are given", None),
+    ("run", "", "run folder or checkpoint; without it, weights come from a learner", "policy.run"),
+    ("link", "sim", "how the robot speaks: sim (starts the paced embedded arm, too), isaac, isaac_moveit, crisp", "policy.link"),
+    ("robot", "", "the arm: panda or fr3", "robot"),
+    ("scale", "", "share of the arm's limits, over 0 and at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
+    ("namespace", "", "namespace of the robot's topics", None),
+]
+
+
+def graph(context):
+    given = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
+    parameters = {key: given[name] for name, _, _, key in ARGUMENTS if key and given[name]}
+    if "policy.run" in parameters:
+        parameters["policy.run"] = os.path.abspath(parameters["policy.run"])
+    if "guard.scale" in parameters:
+        parameters["guard.scale"] = float(parameters["guard.scale"])
+    shared = ([given["config"]] if given["config"] else []) + [parameters]
+
+    def node(executable, *own):
+        return Node(
+            package="handoff",
+            executable=executable,
+            name=executable,
+            namespace=given["namespace"],
+            parameters=shared + list(own),
+            output="screen",
+        )
+
+    paced = [node("sim", {"sim.mode": "paced"})] if given["link"] == "sim" else []
+    return [*paced, node("policy")]
+
+
+def generate_launch_description():
+    arguments = [
+        DeclareLaunchArgument(name, default_value=default, description=description)
+        for name, default, description, _ in ARGUMENTS
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=graph)])

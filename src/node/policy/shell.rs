@@ -1,0 +1,144 @@
+//! The policy over channels.
+
+use super::{Acts, Pilot, Status};
+use crate::contract::Snapshot;
+use crate::data::{GoalPose, JointState, OptionState};
+use crate::error::{Error, Result};
+use crate::node::{Output, Shutdown};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use tokio::time::MissedTickBehavior;
+
+/// Period of the status.
+const STATUS: Duration = Duration::from_millis(200);
+/// Longest that an arm takes to come to rest at the end.
+const REST: Duration = Duration::from_secs(5);
+
+/// What a person asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Decide, dry; or do not.
+    Activate(bool),
+    /// Command the arm; or bring it to rest.
+    Arm(bool),
+    /// The next step after the robot stopped itself.
+    Recover,
+}
+
+/// What a policy hears.
+pub struct Inputs {
+    /// The newest joint states.
+    pub states: mpsc::Receiver<JointState>,
+    /// The newest weights.
+    pub weights: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The newest goal.
+    pub goal: watch::Receiver<Option<GoalPose>>,
+    /// A simulator's clock [s].
+    pub clock: watch::Receiver<f64>,
+    /// Publishers of the command topic.
+    pub publishers: watch::Receiver<usize>,
+    /// What is asked, and where the answer goes.
+    pub requests: mpsc::Receiver<(Request, SyncSender<Result<&'static str>>)>,
+}
+
+/// What a policy says.
+pub struct Outputs {
+    /// To the arm.
+    pub commands: Output<JointState>,
+    /// Where the policy wants to go, before the guard.
+    pub targets: Output<JointState>,
+    /// What it decided.
+    pub options: Output<OptionState>,
+    /// How it goes.
+    pub status: Output<Status>,
+}
+
+/// Says a sentence once, until another comes.
+#[derive(Default)]
+struct Told(String);
+
+impl Told {
+    fn tell<T>(&mut self, outcome: Result<T>) -> Option<T> {
+        match outcome {
+            Ok(value) => return Some(value),
+            Err(error) => {
+                let sentence = error.to_string();
+                if self.0 != sentence {
+                    tracing::error!("{sentence}");
+                    self.0 = sentence;
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Runs until `shutdown`, or until its inputs are gone; then brings the arm to rest.
+pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
+    let start = Instant::now();
+    let mut beat = tokio::time::interval(Duration::from_secs_f64(pilot.tick_secs()));
+    beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut told = Told::default();
+    let mut said: Option<(Status, Instant)> = None;
+    let mut ending: Option<Instant> = None;
+    loop {
+        let mut acts = Acts::default();
+        tokio::select! {
+            biased;
+            () = shutdown.wait(), if ending.is_none() => {
+                pilot.shutdown();
+                ending = Some(Instant::now());
+            }
+            Some((request, reply)) = inputs.requests.recv() => {
+                let now = start.elapsed().as_secs_f64();
+                let answer = match request {
+                    Request::Activate(active) => pilot.activate(active),
+                    Request::Arm(armed) => pilot.arm(armed, now),
+                    Request::Recover => pilot.recover(now),
+                };
+                match &answer {
+                    Ok(done) => tracing::info!("{done}"),
+                    Err(error) => tracing::warn!("{error}"),
+                }
+                let _nobody_waits = reply.try_send(answer);
+            }
+            Ok(()) = inputs.clock.changed() => {
+                let clock = *inputs.clock.borrow_and_update();
+                pilot.clock(clock, start.elapsed().as_secs_f64());
+            }
+            states = inputs.states.recv() => {
+                let Some(mut states) = states else { return Err(Error::invalid("the joint states have ended")) };
+                while let Ok(newer) = inputs.states.try_recv() {
+                    states = newer;
+                }
+                acts = told.tell(pilot.states(&states, start.elapsed().as_secs_f64())).unwrap_or_default();
+            }
+            _ = beat.tick() => acts.command = pilot.beat(start.elapsed().as_secs_f64()),
+            Ok(()) = inputs.publishers.changed() => pilot.publishers(*inputs.publishers.borrow_and_update()),
+            Ok(()) = inputs.goal.changed() => {
+                let goal = inputs.goal.borrow_and_update().clone();
+                if let Some(goal) = goal { told.tell(pilot.goal(&goal)); }
+            }
+            Ok(()) = inputs.weights.changed() => {
+                let weights = inputs.weights.borrow_and_update().clone();
+                if let Some(weights) = weights { told.tell(pilot.weights(&weights)); }
+            }
+        }
+        acts.command.iter().for_each(&mut outputs.commands);
+        acts.target.iter().for_each(&mut outputs.targets);
+        acts.option.iter().for_each(&mut outputs.options);
+        if ending.is_some_and(|since| pilot.is_quiet() || REST < since.elapsed()) {
+            return Ok(());
+        }
+        if said.as_ref().is_none_or(|(_, at)| STATUS <= at.elapsed()) {
+            let status = pilot.status();
+            if said.as_ref().is_none_or(|(before, _)| before.turned_to(&status)) {
+                tracing::info!("{}", status.sentence);
+            }
+            (outputs.status)(&status);
+            said = Some((status, Instant::now()));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The policy node on the paced simulator, and on an arm that is told by rclpy alone.
+
+use super::harness::{Process, Script, alone};
+use handoff::config::{Config, Seed};
+use handoff::contract::{Normaliser, Snapshot};
+use handoff::ros::{Node, latched, msg};
+use handoff::run::{self, Checkpoint, RunDir};
+use rand::RngExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// It moves an arm in its own time, beside other tests.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A policy that does something, and the configuration that it is of.
+fn a_policy() -> (Snapshot, Config) {
+    let config = Config { hidden: vec![16], ..Config::default() };
+    let contract = Arc::new(config.contract().unwrap());
+    let mut rng = Seed::root(1).rng(0);
+    let parameters: Vec<f32> = (0..contract.layout().len()).map(|_| rng.random_range(-0.3..0.3)).collect();
+    let snapshot = Snapshot {
+        run: Uuid::from_u128(1),
+        life: 1,
+        version: 1,
+        updates: 1,
+        env_steps: 0,
+        random_warmup: false,
+        normaliser: Normaliser::identity(contract.obs_size(), 10.0),
+        contract,
+        parameters: parameters.into(),
+    };
+    (snapshot, config)
+}
+
+/// A run with that policy.
+fn a_run(folder: &Path) -> String {
+    let (snapshot, config) = a_policy();
+    let run = RunDir::create_at(&folder.join("run"), "{}").unwrap();
+    let (learner, state) = (serde_json::Value::Null, Default::default());
+    run::save(&run, &Checkpoint { snapshot, config, score: None, learner, state, replay: None }, 1).unwrap();
+    run.path().to_str().unwrap().to_owned()
+}
+
+fn node(arguments: &[&str]) -> Process {
+    Process(Command::new(env!("CARGO_BIN_EXE_handoff")).args(arguments).spawn().unwrap())
+}
+
+#[test]
+fn the_paced_simulator_is_moved_once_armed_and_left_alone_after_a_reset() {
+    alone("ros::policy::the_paced_simulator_is_moved_once_armed_and_left_alone_after_a_reset", &[], || {
+        let folder = tempfile::tempdir().unwrap();
+        let run = a_run(folder.path());
+        let _nodes = [node(&["sim", "--paced"]), node(&["policy", "--run", &run, "--link", "sim"])];
+        Script::start("policy_sim.py", &[]).succeeded_within(PATIENCE);
+    });
+}
+
+#[test]
+fn joints_in_another_order_without_velocities_in_a_namespace_are_an_arm_too() {
+    // and the weights are a learner's
+    alone("ros::policy::joints_in_another_order_without_velocities_in_a_namespace_are_an_arm_too", &[], || {
+        let mut learner = Node::start("learner").unwrap();
+        let weights = learner.publish::<msg::PolicyWeights>("policy_weights", latched()).unwrap();
+        let learner = learner.spin().unwrap();
+        weights.send(&(&a_policy().0).into()).unwrap();
+        let _node = node(&["policy", "--link", "isaac", "--ros-args", "-r", "__ns:=/arm_1"]);
+        Script::start("policy_isaac.py", &["--ros-args", "-r", "__ns:=/arm_1"]).succeeded_within(PATIENCE);
+        learner.stop().unwrap();
+    });
+}
