@@ -4,6 +4,8 @@ use handoff::app::serial::Serial;
 use handoff::config::{Algo, Config, UpdateMode};
 use handoff::node::learner::Learner;
 use handoff::node::trainer::Trainer;
+use handoff::report::verdict::{LOG_PROB_LIMIT, Level, Verdict, verdicts};
+use handoff::report::{names, read};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -156,4 +158,28 @@ fn a_run_stopped_at_any_update_and_resumed_is_the_uninterrupted_one() {
         go_on(folder.path(), &config, stop);
         assert!(go_on(folder.path(), &config, 5) == expected, "other bytes after a stop at update {stop}");
     }
+}
+
+/// Verdicts on a short training, whose rollout and learner agree.
+fn judged(lr: f64) -> Vec<Verdict> {
+    let mut config = Config { hidden: vec![64, 64], ..Config::default() };
+    config.train.envs = 16;
+    config.sim.threads = 1;
+    config.learner.hs_ppo.lr = lr;
+    let folder = tempfile::tempdir().unwrap();
+    go_on(folder.path(), &config, 24);
+    let rows = read(&folder.path().join("run")).unwrap();
+    let errors: Vec<f64> = rows.iter().filter_map(|row| row.values.get(names::LOG_PROB_ERROR).copied()).collect();
+    assert_eq!(errors.len(), 24, "every record has the check");
+    assert!(errors.iter().all(|error| *error < LOG_PROB_LIMIT / 10.0), "{errors:?}");
+    verdicts(&rows, &config)
+}
+
+#[test]
+fn a_short_training_is_judged_to_learn_and_one_that_takes_no_steps_is_not() {
+    let learns = judged(7e-4);
+    assert!(learns[0].level == Level::Good && learns[0].seen.starts_with("Learning:"), "{learns:?}");
+    assert!(learns.iter().all(|verdict| verdict.level != Level::Bad), "{learns:?}");
+    let stands = judged(1e-9);
+    assert!(stands[0].level != Level::Good && !stands[0].change.is_empty(), "{stands:?}");
 }

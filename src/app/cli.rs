@@ -22,6 +22,8 @@ pub enum Command {
     Train(Box<Train>),
     /// Evaluate the policy of a run.
     Eval(Eval),
+    /// Say what the metrics of a run mean: learning or not, and what to change. While it goes on, and afterwards.
+    Status(Status),
     /// Draw the learning curve of one or more runs (SVG).
     Curve(Curve),
     /// Look at, judge, or cut a rosbag2 recording (mcap, sqlite3; broken ones too).
@@ -116,6 +118,16 @@ pub struct Eval {
     /// The checkpoint with the best training score instead of the newest.
     #[arg(long)]
     pub best: bool,
+}
+
+/// `handoff status`.
+#[derive(Args, Clone, Debug)]
+pub struct Status {
+    /// The run folder [default: the newest below runs/].
+    pub run: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `handoff curve`.

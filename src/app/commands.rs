@@ -1,7 +1,7 @@
 //! `handoff eval` and `handoff curve`.
 
-use super::cli;
 use super::evaluate::{self, Play};
+use super::{cli, status};
 use crate::config::{Config, Sim};
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
@@ -25,14 +25,14 @@ pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
     }
 }
 
-/// The end of a training: evaluation table and the path of the run.
+/// The end of a training: evaluation table, verdicts and the path of the run.
 pub(super) fn report(folder: &Path, config: &Config) -> Result<()> {
     if RunDir::open(folder)?.checkpoint(Which::Newest)?.is_none() {
         return Err(Error::invalid(format!("{} has no checkpoint to evaluate", folder.display())));
     }
     let episodes = config.train.eval_episodes;
     let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction)?;
-    print(&format!("{}\n{}", evaluation.table(rate), folder.display()))
+    print(&format!("{}\n\n{}\n{}", evaluation.table(rate), status::judged(folder)?, folder.display()))
 }
 
 /// Draws learning curves.

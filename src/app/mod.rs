@@ -14,6 +14,7 @@ mod nodes;
 mod pin;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod serial;
+pub mod status;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod stop;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
@@ -33,7 +34,7 @@ pub use run::run;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod run {
     use super::cli::{Bench, Cli, Command};
-    use super::{bag, bench, commands, nodes, train};
+    use super::{bag, bench, commands, nodes, status, train};
     use crate::error::{Error, Result};
     use clap::Parser as _;
     use std::ffi::OsString;
@@ -54,6 +55,7 @@ mod run {
         let outcome = match Cli::parse_from(own).command {
             Command::Train(arguments) => train::train(&arguments),
             Command::Eval(arguments) => commands::eval(&arguments),
+            Command::Status(arguments) => status::status(&arguments).and_then(|words| commands::print(&words)),
             Command::Curve(arguments) => commands::curve(&arguments),
             Command::Bench(Bench::Train(arguments)) => bench::train(&arguments),
             Command::Bench(Bench::Weights(arguments)) => bench::weights(&arguments),

@@ -242,7 +242,7 @@ fn anywhere(draw: &mut ChaCha8Rng) -> f32 {
 }
 
 /// log density of such a proposal: each float's is (1 - tanh²) / 2.
-fn log_density_anywhere(proposal: &[f32]) -> f64 {
+pub(super) fn log_density_anywhere(proposal: &[f32]) -> f64 {
     let log_cosh = |u: f64| u.abs() + (-2.0 * u.abs()).exp().ln_1p() - std::f64::consts::LN_2;
     proposal.iter().map(|&u| -2.0 * log_cosh(f64::from(u)) - std::f64::consts::LN_2).sum()
 }

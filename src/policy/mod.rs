@@ -4,6 +4,7 @@
 mod decide;
 mod network;
 mod outputs;
+mod recall;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -11,6 +12,7 @@ pub use decide::{Decision, Policy, Sampling};
 pub(crate) use network::floats;
 pub use network::{Critic, Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
+pub use recall::log_prob_error;
 
 /// Threads that libtorch computes with in this process, from here on.
 pub fn set_threads(threads: usize) {

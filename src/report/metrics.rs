@@ -16,6 +16,8 @@ const METRICS: &str = "metrics.jsonl";
 pub mod names {
     /// Mean undiscounted return of the last episodes.
     pub const RETURN: &str = "charts/episodic_return";
+    /// Standard deviation of the return over the last episodes.
+    pub const RETURN_STD: &str = "charts/episodic_return_std";
     /// Mean length of the last episodes [control ticks].
     pub const LENGTH: &str = "charts/episodic_length";
     /// Share of the last episodes that ended in success.
@@ -24,6 +26,8 @@ pub mod names {
     pub const SUCCESS_STRICT: &str = "charts/success_strict";
     /// Environment steps a second.
     pub const STEPS_PER_SEC: &str = "charts/SPS";
+    /// Largest difference of a recorded log-probability from the learner's own for that version.
+    pub const LOG_PROB_ERROR: &str = "check/log_prob_error";
 }
 
 /// Where a record stands on each of its axes.

@@ -1,4 +1,4 @@
-//! What a person sees: metrics, statistics, evaluation, progress, learning curves, bags, logs.
+//! What a person sees: metrics, verdicts, statistics, evaluation, progress, learning curves, bags, logs.
 
 pub mod audit;
 pub mod bag;
@@ -11,6 +11,7 @@ mod metrics;
 mod progress;
 mod speed;
 pub mod stats;
+pub mod verdict;
 
 pub use curve::{Curve, draw};
 pub use evaluation::{Evaluation, OptionUse};

@@ -23,6 +23,13 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Sample standard deviation (n - 1); none for fewer than two values.
+pub fn std(values: &[f64]) -> Option<f64> {
+    let middle = mean(values).filter(|_| 1 < values.len())?;
+    let square: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+    Some((square / (values.len() - 1) as f64).sqrt())
+}
+
 /// Percentile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7: numpy's default);
 /// `percent` is clamped to `[0, 100]`. None without values.
 pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
@@ -140,6 +147,9 @@ mod tests {
         assert_eq!(median(&[3.0]), Some(3.0));
         assert_eq!(median(&[]), None);
         assert_eq!(mean(&values), Some(3.25));
+        // numpy.std([7, 1, 3, 2], ddof=1)
+        assert!((std(&values).unwrap() - 2.629_955_639_676_583).abs() < 1e-12);
+        assert_eq!(std(&[3.0]), None);
         assert_eq!(mean(&[]), None);
     }
 

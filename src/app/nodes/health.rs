@@ -3,6 +3,7 @@
 use super::wire::Drops;
 use crate::app::watchdog::Beat;
 use crate::error::{Error, Result};
+use crate::node::trainer::Alarm;
 use crate::node::{Output, Report, Times};
 use crate::ros::{Graph, Health, Level, Node, Qos};
 use std::io::Write as _;
@@ -22,13 +23,14 @@ const TROUBLE: [&str; 9] = [
     "overflowed",
 ];
 
-/// Publishes the newest report, with the shares of time and what the queues dropped, and names publishers whose QoS no subscription of this node
-/// hears. With `parent`, each report goes to standard output, too.
+/// Publishes the newest report, with the shares of time and what the queues dropped, says what `alarm` says, and names
+/// publishers whose QoS no subscription of this node hears. With `parent`, each report goes to standard output, too.
 pub(super) fn diagnose(
     node: &mut Node,
     subscriptions: Vec<(String, Qos)>,
     times: Times,
     drops: Drops,
+    alarm: Alarm,
     parent: bool,
 ) -> Result<Output<Report>> {
     let newest: Arc<Mutex<Option<Report>>> = Arc::default();
@@ -37,6 +39,9 @@ pub(super) fn diagnose(
         let newest = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut health = of(newest.as_ref(), &drops.counts());
         health.values.extend(shares(&times));
+        if let Some(sentence) = alarm.said() {
+            (health.level, health.message) = (health.level.max(Level::Error), sentence.into());
+        }
         for (topic, qos) in &subscriptions {
             for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
                 health.level = health.level.max(Level::Error);

@@ -74,7 +74,8 @@ pub(in crate::app) fn learner(arguments: &cli::Node) -> Result<()> {
     let heard = ["transitions", "rollout_status", "learner_status"].map(|name| (name, ros::everything()));
     let heard = heard.into_iter().map(|(name, qos)| (topic(name), qos)).collect();
     let (times, trainer_times) = (Times::default(), trainer.times());
-    let report = health::diagnose(&mut node, heard, times.clone(), drops, arguments.until_stdin_closes)?;
+    let report =
+        health::diagnose(&mut node, heard, times.clone(), drops, trainer.alarm(), arguments.until_stdin_closes)?;
     let outputs = learner::Outputs {
         acks: to_topic::<msg::TransitionAck, _>(node.publish(&topic("transition_ack"), ros::everything())?),
         status,

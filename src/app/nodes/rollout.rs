@@ -85,7 +85,14 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
         (learner("policy_weights"), ros::latched()),
     ];
     let times = Times::default();
-    let report = health::diagnose(&mut node, heard, times.clone(), drops.clone(), arguments.until_stdin_closes)?;
+    let report = health::diagnose(
+        &mut node,
+        heard,
+        times.clone(),
+        drops.clone(),
+        Default::default(),
+        arguments.until_stdin_closes,
+    )?;
     let outputs = rollout::Outputs {
         commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),

@@ -36,7 +36,8 @@ fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config) -> Result
     let states: Output<ArmStates> = to_topic::<msg::ArmStates, _>(node.publish("arm_states", ros::newest())?);
     let times = Times::default();
     let heard = vec![("arm_commands".into(), ros::sensor())];
-    let report = health::diagnose(&mut node, heard, times.clone(), drops, arguments.until_stdin_closes)?;
+    let report =
+        health::diagnose(&mut node, heard, times.clone(), drops, Default::default(), arguments.until_stdin_closes)?;
     let (stopper, shutdown) = Shutdown::new();
     drive(arguments, stopper, node, async {
         simulator::run(lockstep, inbox, states, report, &times, shutdown).await;

@@ -1,6 +1,10 @@
 //! The trainer: learns from gathered rows, keeps count, records metrics, saves checkpoints. It owns libtorch's part of
 //! the learner and lives on one thread.
 
+mod self_check;
+
+pub use self_check::Alarm;
+
 use super::learner::{Lesson, Work};
 use crate::config::{self, Config};
 use crate::contract::{Contract, Snapshot};
@@ -10,6 +14,7 @@ use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
 use crate::report::{Clock, Recorder, names};
 use crate::run::{self, Checkpoint, Journal, Mark, RunDir, Which};
+use self_check::SelfCheck;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -49,6 +54,7 @@ pub struct Trainer {
     times: Times,
     watch: Stopwatch,
     journal: Option<Journal>,
+    check: SelfCheck,
 }
 
 impl Trainer {
@@ -99,6 +105,7 @@ impl Trainer {
             watch: Stopwatch::new(&times),
             times,
             journal: None,
+            check: SelfCheck::default(),
         })
     }
 
@@ -110,6 +117,11 @@ impl Trainer {
     /// Where its time goes, from the first update on.
     pub fn times(&self) -> Times {
         self.times.clone()
+    }
+
+    /// Says so where a rollout records other log-probabilities than its version gives.
+    pub fn alarm(&self) -> Alarm {
+        self.check.alarm()
     }
 
     /// Moves on while an update is under way.
@@ -202,11 +214,16 @@ impl Trainer {
         let Lesson { rows, episodes, table, totals } = lesson;
         self.started.get_or_insert_with(Instant::now);
         let begun = Instant::now();
+        let newest = self.algorithm.snapshot(self.run, self.life, self.version);
+        let disagreement = self.check.look(&rows, newest);
         let mut metrics = self.algorithm.learn(rows, self.version)?;
         self.watch.turn_to(Activity::Saving);
         self.table = table;
         self.remember(episodes);
         metrics.push("time/learn_secs", begun.elapsed().as_secs_f64());
+        if let Some(largest) = disagreement {
+            metrics.push(names::LOG_PROB_ERROR, largest);
+        }
         for (name, total) in totals {
             metrics.push(name, total as f64);
         }
@@ -218,6 +235,8 @@ impl Trainer {
             crate::report::stats::mean(&valid).unwrap_or(f64::NAN)
         };
         metrics.push(names::RETURN, recent(&|stats| f64::from(stats.episode_return)));
+        let returns: Vec<f64> = self.recent.iter().map(|stats| f64::from(stats.episode_return)).collect();
+        metrics.push(names::RETURN_STD, crate::report::stats::std(&returns).unwrap_or(f64::NAN));
         metrics.push(names::LENGTH, recent(&|stats| f64::from(stats.first_success_step)));
         metrics.push(names::SUCCESS, recent(&|stats| f64::from(u8::from(stats.success))));
         metrics.push(names::SUCCESS_STRICT, recent(&|stats| f64::from(u8::from(stats.success_strict))));
@@ -254,6 +273,8 @@ impl Trainer {
         self.algorithm.restore(&snapshot, &state, replay.as_ref())?;
         self.run = snapshot.run;
         self.version = snapshot.version + 1;
+        // A former life may have gone on from here by as many versions as lie between two checkpoints.
+        self.check = std::mem::take(&mut self.check).since(self.version + self.config.learner.save_interval);
         self.saved_updates = Some(self.algorithm.updates());
         self.companion = Some(learner["companion"].clone()).filter(|companion| !companion.is_null());
         self.trained_secs = learner["trained_secs"].as_f64().unwrap_or(0.0);
