@@ -68,7 +68,8 @@ fn in_its_own_time(arguments: &cli::Node, mut node: Node, config: &Config) -> Re
     let clock = if config.sim.clock { Some(node.publish::<msg::Clock>("/clock", ros::newest())?) } else { None };
     let times = Times::default();
     let heard = vec![(link.commands.into(), ros::everything())];
-    let report = health::diagnose(&mut node, heard, times.clone(), drops, arguments.until_stdin_closes)?;
+    let report =
+        health::diagnose(&mut node, heard, times.clone(), drops, Default::default(), arguments.until_stdin_closes)?;
     let wires = paced::Wires {
         commands: commands_in,
         resets,
