@@ -110,7 +110,10 @@ fn a_sim_that_hangs_is_named_with_its_phase_and_started_again_and_who_waits_is_l
     audit(&err);
     let named = err.lines().any(|line| {
         line.contains("sim")
-            && line.contains("says nothing for 6 s; its last phase was \"serving r")
+            // Phases are told five times a second: it may have been stopped before the first batch was its news.
+            && ["serving r", "waiting for a rollout"]
+                .iter()
+                .any(|phase| line.contains(&format!("says nothing for 6 s; its last phase was \"{phase}")))
             && line.contains("restart 1")
     });
     assert!(named, "{err}");
