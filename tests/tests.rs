@@ -1,5 +1,10 @@
 //! Everything that needs more than one room, in one binary so that libtorch links once.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly; some features need none")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail loudly; some features need none"
+)]
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod bench;
