@@ -1,0 +1,146 @@
+//! What can be set of simulator, rollout, policy node, and of the whole graph.
+
+use crate::contract::Told;
+use crate::link::Preset;
+use serde::{Deserialize, Serialize};
+
+/// The embedded simulator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sim {
+    /// Physics step [s]; must divide the control period.
+    pub timestep_secs: f64,
+    /// Threads that step environments; 0: one a core.
+    pub threads: usize,
+    /// What it adds to physics.
+    pub told: Told,
+    /// Who keeps the time.
+    pub mode: SimMode,
+    /// Paced: states and commands taken a second of its time.
+    pub state_rate_hz: f64,
+    /// Paced: how much faster its time goes than ours.
+    pub real_time_factor: f64,
+    /// Paced: values are rounded to multiples of this; Isaac Sim: 1e-4; 0: not at all.
+    pub rounding: f64,
+    /// Paced: publishes `/clock`.
+    pub clock: bool,
+}
+
+/// Who keeps the simulator's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SimMode {
+    /// A rollout: each tick waits for its command.
+    Lockstep,
+    /// A clock, as with Isaac Sim or a robot.
+    Paced,
+}
+
+/// The policy node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Run folder, or one of its checkpoints; empty: the weights that a learner publishes.
+    pub run: String,
+    /// The robot's way of speaking.
+    pub link: Preset,
+    /// Of the joint names on the wire; empty: the arm's own.
+    pub joint_prefix: String,
+    /// Namespace of the learner's topics.
+    pub learner_ns: String,
+    /// Sample the actions, too; otherwise they are the mean.
+    pub stochastic: bool,
+}
+
+/// Rollout nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rollout {
+    /// Name in the protocol; empty: the node's fully qualified name.
+    pub id: String,
+    /// Number among the rollouts of a run; part of its seed.
+    pub index: u64,
+    /// Times that this rollout was started before in this run; part of its seed.
+    pub restarts: u64,
+    /// Environments of this rollout.
+    pub num_envs: usize,
+    /// Control ticks of a fragment before it is shipped.
+    pub fragment_steps: usize,
+    /// Batches in flight, 1 to 8.
+    pub window: usize,
+    /// The run to follow; empty: the first one heard.
+    pub run: String,
+    /// Namespace of the learner's topics.
+    pub learner_ns: String,
+    /// Act with the mean action and ship nothing; goals come from `goal_pose` once one was heard.
+    pub evaluate: bool,
+}
+
+/// `handoff train`: the whole graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Train {
+    /// Rollouts, each with its own sim.
+    pub rollouts: usize,
+    /// Environments, over all rollouts.
+    pub envs: usize,
+    /// Keep each rollout and its simulator, which take turns, on one core.
+    pub pin: bool,
+    /// Time to train, from the first environment step [min]; 0: no limit.
+    pub minutes: f64,
+    /// Environment steps to train; 0: no limit.
+    pub env_steps: u64,
+    /// Episodes of the evaluation at the end.
+    pub eval_episodes: usize,
+    /// A process that says nothing, or makes no progress where it does not wait, is restarted after this [s]; 0: never.
+    pub watchdog_secs: f64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            run: String::new(),
+            link: Preset::Sim,
+            joint_prefix: String::new(),
+            learner_ns: "/".into(),
+            stochastic: false,
+        }
+    }
+}
+
+impl Default for Sim {
+    fn default() -> Self {
+        Self {
+            timestep_secs: 1.0 / 240.0,
+            threads: 0,
+            told: Told::default(),
+            mode: SimMode::Lockstep,
+            state_rate_hz: 60.0,
+            real_time_factor: 1.0,
+            rounding: 0.0,
+            clock: true,
+        }
+    }
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            index: 0,
+            restarts: 0,
+            num_envs: 16,
+            fragment_steps: 32,
+            window: 4,
+            run: String::new(),
+            learner_ns: "/".into(),
+            evaluate: false,
+        }
+    }
+}
+
+impl Default for Train {
+    fn default() -> Self {
+        Self { rollouts: 2, envs: 16, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
+    }
+}
