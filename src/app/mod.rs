@@ -23,6 +23,8 @@ pub mod supervise;
 mod sweep;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod train;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod transport;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod watch;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]

@@ -3,7 +3,7 @@
 use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
-use super::{cli, commands, pin, serial};
+use super::{cli, commands, pin, serial, transport};
 use crate::config::{self, Config, UpdateMode};
 use crate::data::audit::account;
 use crate::error::{Error, Result};
@@ -74,6 +74,9 @@ pub(super) async fn supervise(
     let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
     let sweep = Sweep::new();
     let mut environment = domain.environment.clone();
+    if domain.ours {
+        environment.extend(transport::profile(folder.path())?);
+    }
     if std::env::var_os("ROS_LOG_DIR").is_none() {
         environment.push(("ROS_LOG_DIR".into(), folder.logs().join("ros").display().to_string()));
     }
@@ -183,6 +186,8 @@ pub(super) struct Domain {
     pub(super) number: String,
     /// Others may be there: the domain was told, or hosts that may join.
     shared: bool,
+    /// Nodes meet as we say, on this machine.
+    pub(super) ours: bool,
     pub(super) environment: Vec<(String, String)>,
 }
 
@@ -210,7 +215,7 @@ pub(super) fn domain(arguments: &cli::Train) -> Result<Domain> {
     }
     environment.extend(hosts);
     let environment = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(Domain { number: number.to_string(), shared, environment })
+    Ok(Domain { number: number.to_string(), shared, ours: !shared && !ranged, environment })
 }
 
 fn free_domain() -> Result<u32> {
