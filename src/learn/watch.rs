@@ -2,16 +2,14 @@
 
 use super::estimate::Estimated;
 use super::hs_ppo::Prepared;
-use super::loss::Losses;
+use super::loss::{Losses, OptionLosses, Weights};
 use super::metrics::{Metrics, mean, quantile, std};
 use crate::config::HsPpo;
 use crate::data::Forced;
-use crate::policy::floats;
-use tch::{Kind, Tensor};
 
 /// One minibatch before its step. Order of `numbers` as in [`NAMES`]; the total loss is last.
 pub(super) struct Seen {
-    numbers: Vec<f32>,
+    numbers: Vec<f64>,
 }
 
 const NAMES: [&str; 10] = [
@@ -29,37 +27,37 @@ const NAMES: [&str; 10] = [
 const APPROX_KL: usize = 3;
 const OPTION_APPROX_KL: usize = 8;
 
-/// KL(proximal || new) as Schulman's k3, mean of r - 1 - log r, and the share of clipped ratios.
-fn divergence(log_ratio: &Tensor, clip: f64) -> [Tensor; 2] {
-    let log_ratio = log_ratio.detach();
-    let ratio = log_ratio.exp();
-    let clipped = (&ratio - 1.0).abs().gt(clip).to_kind(Kind::Float).mean(Kind::Float);
-    [(ratio - 1.0 - log_ratio).mean(Kind::Float), clipped]
-}
-
-/// Reads all numbers of a minibatch at once.
-pub(super) fn read(losses: &Losses, total: &Tensor, config: &HsPpo) -> Seen {
-    let mut scalars = vec![losses.policy.detach(), losses.value.detach(), losses.entropy.detach()];
-    scalars.extend(divergence(&losses.log_ratio_action, config.clip_param));
-    if let Some(options) = &losses.options {
-        scalars.extend([options.policy.detach(), options.entropy.detach(), options.load_balance.detach()]);
-        scalars.extend(divergence(&options.log_ratio, config.option_clip_param));
+impl Seen {
+    /// The numbers of a minibatch; `value` is the critic's loss.
+    pub(super) fn new(losses: &Losses, value: f64, config: &HsPpo) -> Self {
+        let weights = Weights::new(config);
+        let mut numbers = vec![losses.policy.loss, value, losses.entropy, losses.policy.kl, losses.policy.share];
+        let mut total = weights.policy * losses.policy.loss
+            + config.value_loss_coef * value
+            + weights.entropy * losses.entropy
+            + weights.anchor * losses.anchor.unwrap_or(0.0);
+        if let Some(OptionLosses { policy, entropy, load_balance }) = &losses.options {
+            numbers.extend([policy.loss, *entropy, *load_balance, policy.kl, policy.share]);
+            total += weights.option_policy * policy.loss
+                + weights.option_entropy * entropy
+                + weights.load_balance * load_balance;
+        }
+        numbers.push(total);
+        Self { numbers }
     }
-    scalars.push(total.detach());
-    Seen { numbers: floats(&Tensor::stack(&scalars, 0)) }
 }
 
 impl Seen {
-    /// Whether the minibatch may be stepped on.
+    /// Whether the minibatch may be stepped on: all in the range of the parameters' floats.
     pub(super) fn finite(&self) -> bool {
-        self.numbers.iter().all(|number| number.is_finite())
+        self.numbers.iter().all(|&number| (number as f32).is_finite())
     }
 
     /// Whether the policy has left the proximal one by more than is allowed.
     pub(super) fn too_far(&self, config: &HsPpo) -> bool {
         let over = |index: usize, limit: f64| {
             let here = index + 1 < self.numbers.len();
-            0.0 < limit && here && limit < f64::from(self.numbers[index])
+            0.0 < limit && here && limit < self.numbers[index]
         };
         over(APPROX_KL, config.desired_kl) || over(OPTION_APPROX_KL, config.desired_option_kl)
     }
@@ -82,7 +80,7 @@ impl Watched {
     pub(super) fn add(&mut self, seen: &Seen, norm: f64) {
         self.sums.resize(seen.numbers.len(), 0.0);
         for (sum, number) in self.sums.iter_mut().zip(&seen.numbers) {
-            *sum += f64::from(*number);
+            *sum += number;
         }
         self.norm += norm;
         self.steps += 1;
@@ -115,8 +113,8 @@ pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, lr: f64, versi
     let share = |holds: &dyn Fn(usize) -> bool| (0..gathered.steps.len()).filter(|&row| holds(row)).count() as f64;
     let running = |row: usize| estimated.arrivals[row].running;
     let arrivals = share(&|row| running(row).is_some()).max(1.0);
-    let switches = share(&|row| running(row).is_some_and(|o| o != usize::from(gathered.steps[row].option)));
-    let forced = |row: usize| !matches!(gathered.steps[row].forced, Forced::Free | Forced::Init);
+    let switches = share(&|row| running(row).is_some_and(|o| o != usize::from(gathered.steps[row].choice.option)));
+    let forced = |row: usize| !matches!(gathered.steps[row].choice.forced, Forced::Free | Forced::Init);
     all.push("options/switch_rate", switches / arrivals);
     all.push("options/forced_share", share(&forced) / count);
     let choices: Vec<f64> = estimated.estimates.iter().map(|estimate| estimate.advantage_option).collect();
@@ -167,8 +165,8 @@ fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
     let mut betas: Vec<f64> =
         (0..gathered.steps.len()).filter(free).map(|row| estimated.arrivals[row].beta()).collect();
     let ended = gathered.steps.iter().zip(&estimated.arrivals);
-    let ended = ended.filter(|(step, arrival)| arrival.running == Some(option) && step.option_terminated);
-    let mine = |row: &usize| usize::from(gathered.steps[*row].option) == option;
+    let ended = ended.filter(|(step, arrival)| arrival.running == Some(option) && step.choice.option_terminated);
+    let mine = |row: &usize| usize::from(gathered.steps[*row].choice.option) == option;
     let advantages = (0..gathered.steps.len()).filter(mine).map(|row| estimated.advantage_action[row]);
     let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
     all.push(name("share"), prepared.counts[option] as f64 / gathered.steps.len() as f64);
@@ -176,7 +174,7 @@ fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
     all.push(name("beta_mean"), mean(betas.iter().copied()));
     all.push(name("beta_p10"), quantile(&mut betas, 0.1));
     all.push(name("beta_p90"), quantile(&mut betas, 0.9));
-    all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.option_age))));
+    all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.choice.option_age))));
     all.push(name("advantage_mean"), mean(advantages));
     all.push(name("entropy"), prepared.outputs.log_std(0, option).iter().map(|log_std| log_std + half_log_tau_e).sum());
 }

@@ -1,6 +1,7 @@
 //! Truth tests of the learner, on rows that its own policy collected in a small world.
 
 mod adam;
+mod autograd;
 mod invariants;
 mod learning;
 mod losses;
@@ -12,13 +13,13 @@ mod updates;
 
 use super::HsPpo;
 use super::batch::{Anchor, Batch};
-use super::loss::{Losses, losses, value_loss};
+use super::loss::{Losses, Weights, losses, value_loss};
 use crate::config::{self, Seed};
 use crate::contract::{Contract, Group};
 use crate::data::{End, Final, Fragment, Transition};
 use crate::option::Running;
 use crate::policy::tests::{contract, snapshot};
-use crate::policy::{Network, Policy, Sampling};
+use crate::policy::{Network, Outputs, Policy, Sampling, floats};
 use rand::RngExt as _;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -87,8 +88,8 @@ impl World {
             for (env, decision) in decisions.into_iter().enumerate() {
                 let point = &mut self.points[env];
                 rows[env].observations.extend_from_slice(&point.observe());
-                point.at[0] += 0.3 * decision.action[0];
-                point.at[1] += 0.3 * decision.action[1];
+                point.at[0] += 0.3 * decision.choice.action[0];
+                point.at[1] += 0.3 * decision.choice.action[1];
                 let reward = -point.error();
                 let out = point.at.iter().any(|x| x.abs() > 1.5);
                 let end = match point.t {
@@ -102,22 +103,11 @@ impl World {
                     episode: point.episode,
                     t: point.t,
                     stamp_secs: 0.0,
-                    option_prev: decision.option_prev,
-                    option: decision.option,
-                    option_terminated: decision.option_terminated,
-                    forced: decision.forced,
-                    option_age: decision.option_age,
-                    proposal: decision.proposal,
-                    action: decision.action,
+                    choice: decision.choice,
                     filtered: false,
                     intervened: false,
                     reward: if out { -10.0 } else { reward },
                     end,
-                    log_prob_action: decision.log_prob_action,
-                    log_prob_option: decision.log_prob_option,
-                    log_prob_termination: decision.log_prob_termination,
-                    log_prob_mixture: decision.log_prob_mixture,
-                    termination_prob: decision.termination_prob,
                 });
                 point.t += 1;
                 point.running = decision.next;
@@ -167,9 +157,26 @@ fn fresh(options: usize, config: &config::HsPpo) -> (HsPpo, Vec<Fragment>) {
     (learner, rows)
 }
 
-/// Every loss in one graph.
-fn together(network: &Network, batch: &Batch, anchor: &Anchor, config: &config::HsPpo) -> Losses {
-    losses(network, batch, anchor, config, || Ok::<_, ()>(value_loss(&network.share_critic().unwrap(), batch))).unwrap()
+/// The closed form on a whole batch: all losses, the critic's, and the gradient of their sum.
+fn closed(
+    network: &Network,
+    batch: &Batch,
+    anchor: &Anchor,
+    config: &config::HsPpo,
+    weights: &Weights,
+    value: f64,
+) -> (Losses, f64, Vec<f32>) {
+    let all = batch.select(&(0..batch.len()).collect::<Vec<_>>());
+    let mut gradient = vec![0.0; network.parameters().len()];
+    let kept = network.forward(&all.input);
+    let outputs = Outputs::of(network, kept.output());
+    let (losses, slopes) = losses(&outputs, &network.log_std().unwrap(), &all, anchor, config, weights);
+    network.backward(&kept, &slopes.heads, &slopes.log_std, &mut gradient);
+    let critic = network.share_critic().unwrap();
+    let kept = critic.forward(&all.input);
+    let (loss, slopes) = value_loss(&floats(kept.output()), &all, value);
+    critic.backward(&kept, &slopes, &mut gradient);
+    (losses, loss, gradient)
 }
 
 /// Euclidean norm of a flat vector's groups.

@@ -99,8 +99,8 @@ impl Textbook {
             }
             for (t, step) in row.steps.iter().enumerate() {
                 inputs.extend(normalise(row.observation(t)));
-                actions.extend_from_slice(&step.proposal);
-                old.push(step.log_prob_action);
+                actions.extend_from_slice(&step.choice.proposal);
+                old.push(step.choice.log_prob_action);
                 advantages.push(own[t]);
                 targets.push((own[t] + at(row.observation(t))) as f32);
             }
@@ -114,7 +114,7 @@ impl Textbook {
         let advantages = advantages.to_kind(Kind::Float);
         for epoch in 0..config.num_learning_epochs {
             for order in minibatches(Seed::root(4), update, epoch, steps as usize, config.minibatch_size) {
-                let index = Tensor::from_slice(&order);
+                let index = Tensor::from_slice(&order.iter().map(|&row| row as i64).collect::<Vec<_>>());
                 let pick = |tensor: &Tensor| tensor.index_select(0, &index);
                 let (log_prob, entropy) = self.log_prob_and_entropy(&pick(&inputs), &pick(&actions));
                 let ratio = (log_prob - pick(&old)).exp();
