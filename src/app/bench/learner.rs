@@ -5,7 +5,7 @@ use super::peer;
 use crate::app::{cli, commands};
 use crate::config::{Algo, Config, Purpose, Seed};
 use crate::contract::Contract;
-use crate::data::{End, Forced, Fragment, Gathered, NO_OPTION, StreamId, Transition};
+use crate::data::{Choice, End, Forced, Fragment, Gathered, NO_OPTION, StreamId, Transition};
 use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
 use crate::report;
@@ -144,22 +144,24 @@ fn fragment(contract: &Contract, steps: usize, rng: &mut ChaCha8Rng) -> Fragment
             episode: 0,
             t: t as u32,
             stamp_secs: t as f64 * contract.control_period_secs,
-            option_prev: if starts { NO_OPTION } else { option(t - 1) },
-            option: option(t),
-            option_terminated: t.is_multiple_of(10),
-            forced: if starts { Forced::Init } else { Forced::Free },
-            option_age: if starts { 0 } else { (t as u32 - 1) % 10 + 1 },
-            action: proposal.iter().map(|float| float.tanh()).collect(),
-            proposal,
+            choice: Choice {
+                option_prev: if starts { NO_OPTION } else { option(t - 1) },
+                option: option(t),
+                option_terminated: t.is_multiple_of(10),
+                forced: if starts { Forced::Init } else { Forced::Free },
+                option_age: if starts { 0 } else { (t as u32 - 1) % 10 + 1 },
+                action: proposal.iter().map(|float| float.tanh()).collect(),
+                proposal,
+                log_prob_action: 0.0,
+                log_prob_option: 0.0,
+                log_prob_termination: 0.0,
+                log_prob_mixture: 0.0,
+                termination_prob: 0.1,
+            },
             filtered: false,
             intervened: false,
             reward: normal(1)[0],
             end: End::None,
-            log_prob_action: 0.0,
-            log_prob_option: 0.0,
-            log_prob_termination: 0.0,
-            log_prob_mixture: 0.0,
-            termination_prob: 0.1,
         }
     };
     let steps: Vec<Transition> = (0..steps).map(transition).collect();
