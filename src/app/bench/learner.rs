@@ -44,7 +44,7 @@ pub(in crate::app) fn learner(arguments: &cli::BenchLearner) -> Result<()> {
         return Err(Error::invalid(format!("--steps {} measures nothing: give at least {least}", arguments.steps)));
     }
     crate::policy::set_threads(1);
-    let mut learners = vec![Own::new("handoff sac", Algo::Sac)?, Own::new("handoff osac, 4 options", Algo::Osac)?];
+    let mut learners = [Own::new("handoff sac", Algo::Sac)?, Own::new("handoff osac, 4 options", Algo::Osac)?];
     let mut peer = match arguments.peers {
         false => None,
         true => Some(peer::Program::find()?.learner(&serde_json::json!({
