@@ -85,6 +85,18 @@ impl Arm {
         self.motions.iter().all(|motion| motion.is_rest())
     }
 
+    /// The stop, tick by tick: positions [rad] and velocities [rad/s], the last at rest; none for an arm at rest.
+    pub(super) fn way_to_rest(&self) -> Vec<(PerJoint, PerJoint)> {
+        let stops: [Stop; ARM_DOF] = std::array::from_fn(|joint| self.bounds[joint].stop(self.motions[joint]));
+        let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
+        let ticks = (total / self.tick_secs).ceil() as u32;
+        let motions = (1..=ticks).map(|tick| -> Motions {
+            let secs = f64::from(tick) * self.tick_secs;
+            std::array::from_fn(|joint| stops[joint].at(self.motions[joint], secs))
+        });
+        motions.map(|motions| (positions(&motions), motions.map(|motion| motion.velocity))).collect()
+    }
+
     /// Other bounds. They hold as soon as the motion obeys them; until then the arm brakes under the old.
     pub(super) fn rebound(&mut self, bounds: [Bounds; ARM_DOF]) {
         self.next_bounds = Some(bounds);

@@ -78,6 +78,7 @@ mod machine;
 mod pace;
 mod reason;
 mod space;
+mod still;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -137,6 +138,11 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Whether the robot executes commands.
+    pub fn is_ready(self) -> bool {
+        matches!(self, Self::Idle | Self::Move)
+    }
+
     /// From the number in the message; an unknown one is [`Self::Other`].
     pub fn from_code(code: u8) -> Self {
         const CODES: [Mode; 7] = [
@@ -208,6 +214,8 @@ pub struct Report {
     pub sentence: String,
     /// How often each reason stepped in.
     pub counts: Counts,
+    /// Times that an armed arm began to hold.
+    pub holds: u64,
     /// Share of the last second's commands that differ from what the policy asked for because of a limit.
     pub saturation_ratio: f64,
     /// Share of the tables' limits.
