@@ -179,8 +179,7 @@ impl Arm {
             reasons.add(Reason::TcpSpeed);
             steps = self.slowed(&linear, steps);
         }
-        let demanded = self.space.room(&self.positions()).demanded();
-        if let Some(reason) = self.blocked_by(&steps, demanded) {
+        if let Some(reason) = self.blocked_by(&steps, self.space.room(&self.positions())) {
             reasons.add(reason);
             self.blocked = true;
             steps = self.braked();
@@ -246,11 +245,20 @@ impl Arm {
         best
     }
 
-    /// The first boundary that the stop of the steps would cross.
-    fn blocked_by(&self, steps: &[Step; ARM_DOF], demanded: Room) -> Option<Reason> {
+    /// The first boundary that the stop of the steps would cross; `room` is where the arm is now.
+    fn blocked_by(&self, steps: &[Step; ARM_DOF], room: Room) -> Option<Reason> {
         let stops = self.stops(steps);
         let next = steps.map(|step| step.next);
         let ends = std::array::from_fn(|joint| stops[joint].end(next[joint]));
+        // a stop may turn back, but goes no farther than its speed carries it
+        let way = |joint: usize| {
+            let (now, next) = (self.motions[joint], next[joint]);
+            (next.position - now.position).abs() + stops[joint].secs() * stops[joint].fastest(next)
+        };
+        if room.is_beyond((0..ARM_DOF).map(way).sum()) {
+            return None;
+        }
+        let demanded = room.demanded();
         let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
         let looks = looks(&positions(&next), &ends);
         (1..=looks).find_map(|look| {

@@ -2,6 +2,7 @@
 
 mod driving;
 mod endings;
+mod shell;
 mod stages;
 mod weights;
 
