@@ -109,7 +109,7 @@ mod tests {
                 low + shares.next().unwrap() * (high - low)
             })
         };
-        for _ in 0..3000 {
+        for _ in 0..300 {
             let (from, towards) = (pose(), pose());
             let to: PerJoint = std::array::from_fn(|joint| from[joint] + 0.02 * (towards[joint] - from[joint]));
             let way: f64 = (0..crate::robot::ARM_DOF).map(|joint| (to[joint] - from[joint]).abs()).sum();
