@@ -33,30 +33,31 @@ impl Pilot {
             self.running = Running::default(); // as an episode begins
             self.swap();
         }
-        let mut choice = self.choose(measured, &goal)?;
+        let mut decided = self.choose(measured, &goal)?;
         let flat = contract.options.count == 1;
-        if choice.0.option_terminated && !flat && self.swap() {
-            choice = self.choose(measured, &goal)?; // the option ended under the old weights; the new ones choose
+        if decided.0.choice.option_terminated && !flat && self.swap() {
+            decided = self.choose(measured, &goal)?; // the option ended under the old weights; the new ones choose
         }
-        let (decision, observation, target) = choice;
+        let (decision, observation, target) = decided;
+        let choice = &decision.choice;
         let Some(loaded) = &mut self.loaded else { return Ok(()) };
         self.trouble = None;
         if !loaded.guard.is_quiet() {
             let said = loaded.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
             self.trouble = said.err().map(|error| error.to_string());
         }
-        let switched = decision.option != decision.option_prev;
+        let switched = choice.option != choice.option_prev;
         let (version, option_values) = (loaded.policy.version(), loaded.policy.values(&observation)?);
         acts.target = Some(self.joints.command(measured.stamp_secs, &target));
-        acts.scene = Some(self.scene(measured, &goal, decision.option, contract.options.count));
+        acts.scene = Some(self.scene(measured, &goal, choice.option, contract.options.count));
         acts.option = Some(OptionState {
             stamp_secs: measured.stamp_secs,
             version,
             env: 0,
-            option: decision.option,
+            option: choice.option,
             duration: decision.next.age,
             switched,
-            termination_prob: decision.termination_prob,
+            termination_prob: choice.termination_prob,
             option_values,
             option_probs: decision.over_options,
         });
@@ -112,7 +113,7 @@ impl Pilot {
         let step_rad = contract.action.step_rad(contract.control_period_secs);
         let limits = contract.robot.limits();
         let target = std::array::from_fn(|joint| {
-            let moved = reference[joint] + step_rad * f64::from(decision.action[joint]);
+            let moved = reference[joint] + step_rad * f64::from(decision.choice.action[joint]);
             moved.clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
         });
         Ok((decision, observation, target))
