@@ -77,15 +77,16 @@ fn a_robot_that_is_commanded_out_of_its_range_is_no_anchor() {
     assert_eq!(bench.tick().unwrap().positions, at);
 }
 
-/// Armed, moved, disarmed; then the arm sags by so much, `then` happens, and it is armed again. The last and the next command.
+/// Armed and disarmed; then the arm sags by so much, `then` happens, and it is armed again. The last and the next command.
 fn armed_again(sag: f64, then: impl Fn(&mut Bench)) -> (PerJoint, PerJoint) {
-    let mut bench = moving();
+    let mut bench = Bench::armed();
+    bench.run(0.003);
     bench.guard.disarm();
     let (_, last) = until_quiet(&mut bench);
     bench.arm[3] -= sag;
-    bench.run(0.2);
+    bench.run(0.01);
     then(&mut bench);
-    bench.run(0.2);
+    bench.run(0.01);
     bench.arm();
     (last.positions, bench.tick().unwrap().positions)
 }
