@@ -172,7 +172,7 @@ mod tests {
         // stamps are of another clock, 1000 s ahead
         let late = [(1000.5, 0.5), (1001.0, 1.002), (1001.5, 1.75), (1002.0, 1.999), (1002.5, 2.501)]
             .map(|(stamp, now)| delay.beyond_least(stamp, now));
-        for (found, want) in late.iter().zip([0.0, 0.002, 0.25, 0.0, 0.004]) {
+        for (found, want) in late.iter().zip([0.0, 0.002, 0.25, 0.0, 0.002]) {
             assert!((found - want).abs() < 1.3e-3, "{late:?}");
         }
         // a clock that is 100 ppm faster is no delay, an hour later either

@@ -57,7 +57,7 @@ mod tests {
         let mut still = Still::default();
         let mut seen =
             |joint_4: f64, stamp_secs: f64| still.is_still(&[0.0, 0.0, 0.0, joint_4, 0.0, 0.0, 0.0], stamp_secs, 0.02);
-        assert_eq!([5.0, 5.05, 5.0999, 5.1].map(|stamp| seen(0.0, stamp)), [false, false, false, true]);
+        assert_eq!([5.0, 5.05, 5.0999, 5.1001].map(|stamp| seen(0.0, stamp)), [false, false, false, true]);
         assert!(seen(0.00209, 5.2) && !seen(0.0022, 5.21), "0.02 rad/s for 0.1 s, and rounding");
         assert!(!seen(0.0022, 5.3) && seen(0.0022, 5.32));
     }
