@@ -133,8 +133,8 @@ impl Default for Rollout {
             index: 0,
             restarts: 0,
             num_envs: 16,
-            fragment_steps: 32,
-            window: 4,
+            fragment_steps: 16,
+            window: 2,
             run: String::new(),
             learner_ns: "/".into(),
             evaluate: false,
@@ -144,6 +144,6 @@ impl Default for Rollout {
 
 impl Default for Train {
     fn default() -> Self {
-        Self { rollouts: 2, envs: 16, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
+        Self { rollouts: 2, envs: 32, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
     }
 }
