@@ -3,6 +3,7 @@
 use super::estimate::Estimated;
 use super::gather::Gathered;
 use crate::data::Forced;
+use crate::defect::defect;
 use crate::policy::Outputs;
 use tch::Tensor;
 
@@ -65,7 +66,8 @@ impl Batch {
             let (arrival, estimate) = (&estimated.arrivals[row], &estimated.estimates[row]);
             let weight = weights[usize::from(step.option)];
             let mut set = |column: Column, value: f64| columns[column as usize] = value as f32;
-            set(Column::LogProbAction, estimated.log_prob_action[row]);
+            let inside = if defect("correction_inside_the_clip") { estimated.log_rho_action[row] } else { 0.0 };
+            set(Column::LogProbAction, estimated.log_prob_action[row] - inside);
             set(Column::LogProbOption, estimated.log_prob_option[row]);
             set(Column::AdvantageAction, weight * estimate.rho_action * estimated.advantage_action[row]);
             if step.forced != Forced::Preempted {
@@ -84,6 +86,7 @@ impl Batch {
         let proposals: Vec<f32> = gathered.steps.iter().flat_map(|step| &step.proposal).copied().collect();
         let option: Vec<i64> = gathered.steps.iter().map(|step| i64::from(step.option)).collect();
         let running: Vec<i64> = estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0) as i64).collect();
+        let running = if defect("ends_the_new_option") { option.clone() } else { running };
         let steps = count as i64;
         Self {
             input: input.narrow(0, 0, steps),

@@ -2,6 +2,7 @@
 
 use super::batch::{Anchor, Batch, Column};
 use crate::config::HsPpo;
+use crate::defect::defect;
 use crate::option::TERMINATION_LOGIT_MAX;
 use crate::policy::{Critic, Heads, Network};
 use tch::{Kind, Tensor};
@@ -64,10 +65,13 @@ pub(super) fn losses<E>(
     config: &HsPpo,
     value: impl FnOnce() -> Result<Tensor, E>,
 ) -> Result<Losses, E> {
-    let heads = network.split(&network.actor(&batch.input));
+    let features = network.features(&batch.input);
+    let features = if defect("trunk_detached") { features.detach() } else { features };
+    let heads = network.split(&network.heads(&features));
     let all_log_std = heads.log_std.squeeze_dim(0);
-    let log_std = all_log_std.index_select(0, &batch.option);
-    let mean = of_option(&heads.mean, &batch.option);
+    let acted = if defect("trains_the_option_before") { &batch.running } else { &batch.option };
+    let log_std = all_log_std.index_select(0, acted);
+    let mean = of_option(&heads.mean, acted);
     let log_ratio_action = log_density(&mean, &log_std, &batch.proposal) - batch.column(Column::LogProbAction);
     let advantage = batch.column(Column::AdvantageAction);
     let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
@@ -90,18 +94,23 @@ fn option_losses(heads: &Heads, batch: &Batch, config: &HsPpo) -> OptionLosses {
     let log_over = heads.over_options.log_softmax(1, Kind::Float);
     let over = log_over.exp();
     let picked = log_over.gather(1, &batch.option.unsqueeze(1), false).squeeze_dim(1);
+    let picked = if defect("credits_the_first_row") { picked.narrow(0, 0, 1).expand_as(&picked) } else { picked };
 
     // log p^(option): P alone where drawn; 0 where d_min holds; the mixture where the policy chose.
     let chosen = logit.log_sigmoid() + &picked;
     let stays = (-&logit).log_sigmoid().logaddexp(&chosen);
     let log_prob = &drawn * &picked + &same * stays + &other * &chosen;
-    let log_ratio = log_prob - batch.column(Column::LogProbOption);
+    let proximal = batch.column(Column::LogProbOption);
+    let log_ratio = if defect("sampled_without_its_probability") { log_prob } else { log_prob - proximal };
     let objective = clipped(&log_ratio.exp(), &batch.column(Column::AdvantageOption), config.option_clip_param);
 
     let options = over.size()[1];
     let beta = (drawn + (same + other) * logit.sigmoid()).unsqueeze(1);
     let goes_on = Tensor::ones_like(&beta) - &beta;
-    let goes_on = goes_on.expand([-1, options], false) * batch.running.one_hot(options).to_kind(Kind::Float);
+    let ran = batch.running.one_hot(options).to_kind(Kind::Float);
+    let ran =
+        if defect("marks_options_of_other_rows") { ran.amax([0i64].as_slice(), true).expand_as(&ran) } else { ran };
+    let goes_on = goes_on.expand([-1, options], false) * ran;
     let law = (goes_on + beta * &over).mean_dim([0i64].as_slice(), false, Kind::Float);
     OptionLosses {
         policy: -objective.mean(Kind::Float),
@@ -113,7 +122,7 @@ fn option_losses(heads: &Heads, batch: &Batch, config: &HsPpo) -> OptionLosses {
 }
 
 /// KL between diagonal Gaussians, proximal || new, mean over the states, summed over the anchored options.
-fn anchored(mean: &Tensor, log_std: &Tensor, proximal: &Tensor, anchor: &Anchor) -> Tensor {
+pub(super) fn anchored(mean: &Tensor, log_std: &Tensor, proximal: &Tensor, anchor: &Anchor) -> Tensor {
     let options = Tensor::from_slice(&anchor.options);
     let pick = |tensor: &Tensor, dim: i64| tensor.index_select(dim, &options);
     let (log_std, before) = (pick(log_std, 0), pick(&anchor.log_std, 0));
@@ -134,7 +143,8 @@ pub(super) fn log_density(mean: &Tensor, log_std: &Tensor, proposal: &Tensor) ->
     let z = (proposal - mean) * (-log_std).exp();
     let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
     let log = z.square() * -0.5 - log_std - half_log_tau;
-    log.sum_dim_intlist([1i64].as_slice(), false, Kind::Float)
+    let log = log.sum_dim_intlist([1i64].as_slice(), false, Kind::Float);
+    if defect("log_of_density_plus_small") { (log.exp() + 1e-5).log() } else { log }
 }
 
 /// PPO's objective (Schulman et al. 2017, eq. 7).

@@ -2,12 +2,14 @@
 
 mod adam;
 mod invariants;
+mod lag;
 mod learning;
 mod losses;
 mod ppo;
 mod statistics;
 mod surrogate;
 mod targets;
+mod theorems;
 mod updates;
 
 use super::HsPpo;
