@@ -97,7 +97,7 @@ fn tick(
     let mut draws: Vec<_> = envs.iter().map(|env| env.seed.of(Purpose::Decisions).rng(env.decisions)).collect();
     let decisions = policy.decide(&observations, &running, &mut draws, sampling)?;
     for (at, (env, decision)) in envs.iter_mut().zip(decisions).enumerate() {
-        let reward = env.pendulum.step(TORQUE * decision.action[0]);
+        let reward = env.pendulum.step(TORQUE * decision.choice.action[0]);
         let t = env.t;
         (env.t, env.decisions, env.running) = (t + 1, env.decisions + 1, decision.next);
         let step = Transition {
@@ -105,22 +105,11 @@ fn tick(
             episode: env.episode,
             t,
             stamp_secs: f64::from(t) * TICK_SECS,
-            option_prev: decision.option_prev,
-            option: decision.option,
-            option_terminated: decision.option_terminated,
-            forced: decision.forced,
-            option_age: decision.option_age,
-            proposal: decision.proposal,
-            action: decision.action,
+            choice: decision.choice,
             filtered: false,
             intervened: false,
             reward: reward as f32,
             end: if env.t == EPISODE { End::Truncated } else { End::None },
-            log_prob_action: decision.log_prob_action,
-            log_prob_option: decision.log_prob_option,
-            log_prob_termination: decision.log_prob_termination,
-            log_prob_mixture: decision.log_prob_mixture,
-            termination_prob: decision.termination_prob,
         };
         taken(at, env, step);
     }

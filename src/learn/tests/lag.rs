@@ -1,91 +1,37 @@
 //! Another policy over options behaved, with other terminations (T2 of the option level): the learner's targets settle at
 //! the values of its own policy, and elsewhere where the options' ratios are left out.
 
+use super::tabular::{Step, contract, one_hot, parameters, row};
 use super::{acting, config};
 use crate::config::{HsPpo as Config, Seed};
-use crate::contract::{Contract, Options};
-use crate::data::{End, Final, Forced, Fragment, NO_OPTION, Transition};
+use crate::data::Fragment;
 use crate::learn::{HsPpo, State};
 use crate::option::tests::all_close;
 use crate::option::tests::off_policy::{Path, behaviour, paths, settle};
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, M3, OPTIONS, STATES, index, pairs, target};
-use crate::policy::tests::contract;
-use std::sync::Arc;
 
-fn one_hot(state: usize) -> [f32; STATES] {
-    std::array::from_fn(|at| if at == state { 1.0 } else { 0.0 })
-}
-
-/// One-hot states and no hidden layer: weights are tables. The two actions are proposals of -1 and 1.
-fn parameters(contract: &Contract, logits: &Logits, values: &[f64]) -> Vec<f32> {
-    let mut parameters = vec![0.0; contract.layout().len()];
-    for segment in &contract.layout().segments {
-        for (at, float) in parameters[segment.range()].iter_mut().enumerate() {
-            let (option, state) = (at / STATES, at % STATES);
-            *float = match segment.name.as_str() {
-                "termination.weight" => logits.termination[option][state] as f32,
-                "over_options.weight" => logits.over_options[state][option] as f32,
-                "critic.value.weight" => values[index(state, option)] as f32,
-                _ => continue,
-            };
-        }
-    }
-    parameters
-}
-
-/// A path as the behaviour recorded it. Its actions' densities stand to the learner's as their chances do.
+/// A path as the behaviour recorded it. The two actions are proposals of -1 and 1; their densities stand to the learner's
+/// as their chances do.
 fn recorded(path: &Path, learner: &HsPpo, target: &Logits, behaviour: &Logits) -> Fragment {
     let policy = acting(learner, 1);
     let mut running = None;
-    let step = |(t, &(state, option, action)): (usize, &(usize, usize, usize))| {
-        let proposal = vec![2.0 * action as f32 - 1.0, 0.0];
-        let outputs = policy.outputs(&one_hot(state)).unwrap();
+    let step = |&(state, option, action): &(usize, usize, usize)| {
+        let proposal = [2.0 * action as f32 - 1.0, 0.0];
+        let density = policy.outputs(&one_hot(state)).unwrap().log_prob_action(0, option, &proposal);
         let ratio = target.policy(option, state)[action] / behaviour.policy(option, state)[action];
-        let prev = running.replace(option);
-        Transition {
-            version: 1,
-            episode: 0,
-            t: t as u32,
-            stamp_secs: 0.0,
-            option_prev: prev.map_or(NO_OPTION, |prev| prev as u8),
-            option: option as u8,
-            option_terminated: prev != Some(option),
-            forced: if prev.is_none() { Forced::Init } else { Forced::Free },
-            option_age: u32::from(prev.is_some()),
-            action: proposal.iter().map(|u: &f32| u.tanh()).collect(),
-            filtered: false,
-            intervened: false,
-            reward: M3.reward[state][action] as f32,
-            end: if t + 1 == path.steps.len() && path.end.is_none() { End::Terminated } else { End::None },
-            log_prob_action: (outputs.log_prob_action(0, option, &proposal) - ratio.ln()) as f32,
-            log_prob_option: behaviour.transition(state, prev)[option].ln() as f32,
-            log_prob_termination: 0.0,
-            log_prob_mixture: 0.0,
-            termination_prob: 0.5,
-            proposal,
-        }
+        let before = running.replace(option);
+        let choice = behaviour.transition(state, before)[option];
+        let log_probs = [density - ratio.ln(), choice.ln()];
+        Step { state, running: before, option, proposal, reward: M3.reward[state][action], log_probs }
     };
-    let steps: Vec<Transition> = path.steps.iter().enumerate().map(step).collect();
-    let last = one_hot(path.end.unwrap_or(0)).to_vec();
-    Fragment {
-        env: 0,
-        first: 0,
-        obs_size: STATES,
-        observations: path.steps.iter().flat_map(|step| one_hot(step.0)).chain(last.clone()).collect(),
-        finals: match path.end {
-            None => vec![Final { step: steps.len() - 1, observation: last }],
-            Some(_) => Vec::new(),
-        },
-        steps,
-    }
+    let steps: Vec<Step> = path.steps.iter().map(step).collect();
+    row(&steps, path.end)
 }
 
 /// Where the learner's targets settle, learned from again and again.
 fn learned(behaviour: &Logits, config: &Config) -> Vec<f64> {
-    let options = Options { count: OPTIONS, min_steps: 1, max_steps: 1000 };
-    let contract = Arc::new(Contract { options, ..(*contract(OPTIONS, &[])).clone() });
     let target = target();
-    let mut learner = HsPpo::new(Arc::clone(&contract), config, Seed::root(1)).unwrap();
+    let mut learner = HsPpo::new(contract(), config, Seed::root(1)).unwrap();
     let mut rows = Vec::new();
     let mut weights = Vec::new();
     for (state, option) in pairs() {
@@ -96,7 +42,7 @@ fn learned(behaviour: &Logits, config: &Config) -> Vec<f64> {
     }
     let mut values = vec![0.0; STATES * OPTIONS];
     for _ in 0..50 {
-        let parameters = parameters(&contract, &target, &values);
+        let parameters = parameters(&target, &values, |_, _, _| 0.0);
         learner.restore(State { parameters, ..learner.state() }).unwrap();
         let prepared = learner.prepare(&rows, 1).unwrap();
         values.fill(0.0);

@@ -4,16 +4,16 @@
 //! Actions are Gaussian, one float u: of the oracle's two actions the second has probability sigmoid(u). Every step that
 //! can happen is one row, weighed by how often it does.
 
+use super::tabular::{Step, contract, one_hot, parameters, row};
 use super::{acting, config, norm, together};
 use crate::config::{HsPpo as Config, Seed};
-use crate::contract::{Contract, Options};
-use crate::data::{End, Final, Forced, Fragment, NO_OPTION, Transition};
-use crate::learn::HsPpo;
+use crate::data::Fragment;
 use crate::learn::batch::{COLUMNS, Column};
+use crate::learn::metrics::std;
+use crate::learn::{HsPpo, State};
 use crate::option::tests::all_close;
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, OPTIONS, STATES, index, pairs, random, sigmoid, target};
 use crate::policy::Network;
-use crate::policy::tests::contract;
 use std::sync::Arc;
 use tch::Tensor;
 
@@ -58,25 +58,14 @@ impl Gaussian {
         logits
     }
 
-    /// One-hot states and no hidden layer: weights are tables.
-    fn parameters(&self, contract: &Contract, values: &[f64]) -> Vec<f32> {
-        let mut parameters = vec![0.0; contract.layout().len()];
-        for segment in &contract.layout().segments {
-            for (at, float) in parameters[segment.range()].iter_mut().enumerate() {
-                let (row, state) = (at / STATES, at % STATES);
-                *float = match segment.name.as_str() {
-                    "termination.weight" => self.logits.termination[row][state] as f32,
-                    "over_options.weight" => self.logits.over_options[state][row] as f32,
-                    "critic.value.weight" => values[index(state, row)] as f32,
-                    "option.0.mean.weight" if row == 0 => self.mean[0][state] as f32,
-                    "option.1.mean.weight" if row == 0 => self.mean[1][state] as f32,
-                    "option.0.log_std" => self.log_std[0] as f32,
-                    "option.1.log_std" => self.log_std[1] as f32,
-                    _ => continue,
-                };
-            }
-        }
-        parameters
+    fn parameters(&self, values: &[f64]) -> Vec<f32> {
+        parameters(&self.logits, values, |name, row, state| match name {
+            "option.0.mean.weight" if row == 0 => self.mean[0][state],
+            "option.1.mean.weight" if row == 0 => self.mean[1][state],
+            "option.0.log_std" => self.log_std[0],
+            "option.1.log_std" => self.log_std[1],
+            _ => 0.0,
+        })
     }
 
     fn difference(&self, charge: Charge, change: impl Fn(&mut Self, f64)) -> f64 {
@@ -87,10 +76,6 @@ impl Gaussian {
         };
         (side(1e-5) - side(-1e-5)) / 2e-5
     }
-}
-
-fn one_hot(state: usize) -> [f32; STATES] {
-    std::array::from_fn(|at| if at == state { 1.0 } else { 0.0 })
 }
 
 /// Every step that can happen, and how often it does, discounted.
@@ -110,41 +95,12 @@ fn rows(gaussian: &Gaussian, learner: &HsPpo) -> (Vec<Fragment>, Vec<f64>) {
             let reached: [f64; STATES] =
                 std::array::from_fn(|to| mix([0, 1].map(|action| exact.mdp.next[state][action][to])));
             let ended = 1.0 - reached.iter().sum::<f64>();
-            let proposal = vec![u as f32, 0.0];
-            let outcomes = reached.into_iter().enumerate().map(|(to, chance)| (to, chance, End::None));
-            for (to, chance, end) in outcomes.chain([(0, ended, End::Terminated)]).filter(|outcome| 1e-12 < outcome.1) {
-                rows.push(Fragment {
-                    env: 0,
-                    first: 0,
-                    obs_size: STATES,
-                    steps: vec![Transition {
-                        version: 1,
-                        episode: 0,
-                        t: 0,
-                        stamp_secs: 0.0,
-                        option_prev: running.map_or(NO_OPTION, |running| running as u8),
-                        option: option as u8,
-                        option_terminated: running != Some(option),
-                        forced: if running.is_none() { Forced::Init } else { Forced::Free },
-                        option_age: u32::from(running.is_some()),
-                        action: proposal.iter().map(|u| u.tanh()).collect(),
-                        filtered: false,
-                        intervened: false,
-                        reward: mix(exact.mdp.reward[state]) as f32,
-                        end,
-                        log_prob_action: outputs.log_prob_action(0, option, &proposal) as f32,
-                        log_prob_option: law[option].ln() as f32,
-                        log_prob_termination: 0.0,
-                        log_prob_mixture: 0.0,
-                        termination_prob: 0.5,
-                        proposal: proposal.clone(),
-                    }],
-                    observations: [one_hot(state), one_hot(to)].concat(),
-                    finals: match end {
-                        End::None => Vec::new(),
-                        _ => vec![Final { step: 0, observation: one_hot(to).to_vec() }],
-                    },
-                });
+            let proposal = [u as f32, 0.0];
+            let log_probs = [outputs.log_prob_action(0, option, &proposal), law[option].ln()];
+            let reward = mix(exact.mdp.reward[state]);
+            let outcomes = reached.into_iter().enumerate().map(|(to, chance)| (Some(to), chance));
+            for (led, chance) in outcomes.chain([(None, ended)]).filter(|outcome| 1e-12 < outcome.1) {
+                rows.push(row(&[Step { state, running, option, proposal, reward, log_probs }], led));
                 weights.push(mass * law[option] * likelihood(z) * chance);
             }
         }
@@ -154,12 +110,11 @@ fn rows(gaussian: &Gaussian, learner: &HsPpo) -> (Vec<Fragment>, Vec<f64>) {
 
 #[test]
 fn the_learner_climbs_the_exact_gradient_of_all_three_levels() {
-    let options = Options { count: OPTIONS, min_steps: 1, max_steps: 1000 };
-    let contract = Arc::new(Contract { options, ..(*contract(OPTIONS, &[])).clone() });
+    let contract = contract();
     for (logits, eta) in [(target(), 0.0), (target(), 0.05), (random(1), 0.0), (random(2), 0.3), (random(3), 0.1)] {
         let gaussian = Gaussian::new(logits);
         let charge = Charge::Change(eta);
-        let parameters = gaussian.parameters(&contract, &gaussian.exact().solve(charge));
+        let parameters = gaussian.parameters(&gaussian.exact().solve(charge));
         let learner = |cost: f64| {
             let config = Config {
                 gamma: GAMMA,
@@ -172,7 +127,7 @@ fn the_learner_climbs_the_exact_gradient_of_all_three_levels() {
                 ..config()
             };
             let mut learner = HsPpo::new(Arc::clone(&contract), &config, Seed::root(1)).unwrap();
-            learner.restore(crate::learn::State { parameters: parameters.clone(), ..learner.state() }).unwrap();
+            learner.restore(State { parameters: parameters.clone(), ..learner.state() }).unwrap();
             (learner, config)
         };
         let (rows, weights) = rows(&gaussian, &learner(0.0).0);
@@ -181,7 +136,7 @@ fn the_learner_climbs_the_exact_gradient_of_all_three_levels() {
         let (learner, config) = learner(eta / spread);
         let prepared = learner.prepare(&rows, 1).unwrap();
         let raw: Vec<f64> = prepared.estimated.estimates.iter().map(|estimate| estimate.advantage_action).collect();
-        let spread = crate::learn::metrics::std(&raw) + 1e-8;
+        let spread = std(&raw) + 1e-8;
 
         let mut batch = prepared.batch;
         let scaled =

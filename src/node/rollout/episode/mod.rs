@@ -205,7 +205,7 @@ impl Episode {
         step_rad: f64,
         limits: &Limits,
     ) -> [f64; ARM_DOF] {
-        for (joint, action) in decision.action.iter().enumerate().take(ARM_DOF) {
+        for (joint, action) in decision.choice.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
                 .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
         }
@@ -264,7 +264,7 @@ impl Episode {
         rollout: &str,
     ) -> Arrival {
         let Pending { decision, version, stamp_secs: decided_secs } = pending;
-        let judgement = task.judge(arm, &self.base_from_goal, &decision.action);
+        let judgement = task.judge(arm, &self.base_from_goal, &decision.choice.action);
         self.count(&decision, &judgement);
         let end = match self.t + 1 {
             _ if judgement.terminated => End::Terminated,
@@ -281,22 +281,11 @@ impl Episode {
             episode: self.number,
             t: self.t,
             stamp_secs: decided_secs,
-            option_prev: decision.option_prev,
-            option: decision.option,
-            option_terminated: decision.option_terminated,
-            forced: decision.forced,
-            option_age: decision.option_age,
-            proposal: decision.proposal,
-            action: decision.action,
+            choice: decision.choice,
             filtered: false,
             intervened: false,
             reward: judgement.reward as f32,
             end,
-            log_prob_action: decision.log_prob_action,
-            log_prob_option: decision.log_prob_option,
-            log_prob_termination: decision.log_prob_termination,
-            log_prob_mixture: decision.log_prob_mixture,
-            termination_prob: decision.termination_prob,
         });
         self.t += 1;
         self.recorded += 1;
@@ -311,10 +300,10 @@ impl Episode {
 
     fn count(&mut self, decision: &Decision, judgement: &crate::task::Judgement) {
         let sums = &mut self.sums;
-        sums.option_steps[usize::from(decision.option)] += 1;
-        if decision.option_terminated && decision.forced != Forced::Init {
-            sums.option_runs[usize::from(decision.option_prev)] += 1;
-            sums.forced_ends += u32::from(decision.forced == Forced::MaxSteps);
+        sums.option_steps[usize::from(decision.choice.option)] += 1;
+        if decision.choice.option_terminated && decision.choice.forced != Forced::Init {
+            sums.option_runs[usize::from(decision.choice.option_prev)] += 1;
+            sums.forced_ends += u32::from(decision.choice.forced == Forced::MaxSteps);
         }
         sums.episode_return += judgement.reward;
         sums.error = judgement.error;
