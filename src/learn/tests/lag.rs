@@ -9,11 +9,11 @@ use crate::learn::{HsPpo, State};
 use crate::option::tests::all_close;
 use crate::option::tests::off_policy::{Path, behaviour, paths, settle};
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, M3, OPTIONS, STATES, index, pairs, target};
+use crate::policy::Policy;
 
 /// A path as the behaviour recorded it. The two actions are proposals of -1 and 1; their densities stand to the learner's
 /// as their chances do.
-fn recorded(path: &Path, learner: &HsPpo, target: &Logits, behaviour: &Logits) -> Fragment {
-    let policy = acting(learner, 1);
+fn recorded(path: &Path, policy: &Policy, target: &Logits, behaviour: &Logits) -> Fragment {
     let mut running = None;
     let step = |&(state, option, action): &(usize, usize, usize)| {
         let proposal = [2.0 * action as f32 - 1.0, 0.0];
@@ -32,18 +32,22 @@ fn recorded(path: &Path, learner: &HsPpo, target: &Logits, behaviour: &Logits) -
 fn learned(behaviour: &Logits, config: &Config) -> Vec<f64> {
     let target = target();
     let mut learner = HsPpo::new(contract(), config, Seed::root(1)).unwrap();
-    let mut rows = Vec::new();
-    let mut weights = Vec::new();
+    let mut values = vec![0.0; STATES * OPTIONS];
+    let know = |learner: &mut HsPpo, values: &[f64]| {
+        let parameters = parameters(&target, values, |_, _, _| 0.0);
+        learner.restore(State { parameters, ..learner.state() }).unwrap();
+    };
+    know(&mut learner, &values);
+    let policy = acting(&learner, 1);
+    let (mut rows, mut weights) = (Vec::new(), Vec::new());
     for (state, option) in pairs() {
         for path in paths(behaviour, state, option) {
-            rows.push(recorded(&path, &learner, &target, behaviour));
+            rows.push(recorded(&path, &policy, &target, behaviour));
             weights.push((index(state, option), path.probability));
         }
     }
-    let mut values = vec![0.0; STATES * OPTIONS];
     for _ in 0..50 {
-        let parameters = parameters(&target, &values, |_, _, _| 0.0);
-        learner.restore(State { parameters, ..learner.state() }).unwrap();
+        know(&mut learner, &values);
         let prepared = learner.prepare(&rows, 1).unwrap();
         values.fill(0.0);
         let mut first = 0;
