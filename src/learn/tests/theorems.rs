@@ -1,21 +1,22 @@
 //! The three gradient theorems of options (actions, terminations, choices) through the whole learner: its estimates, its
-//! losses and autograd give the slope of the exact return, which finite differences of a linear system give.
+//! losses and their closed form give the slope of the exact return, which finite differences of a linear system give.
 //!
 //! Actions are Gaussian, one float u: of the oracle's two actions the second has probability sigmoid(u). Every step that
 //! can happen is one row, weighed by how often it does.
 
+use super::invariants::NOTHING;
 use super::tabular::{Step, contract, one_hot, parameters, row};
-use super::{acting, config, norm, together};
+use super::{acting, closed, config, norm};
 use crate::config::{HsPpo as Config, Seed};
 use crate::data::Fragment;
-use crate::learn::batch::{COLUMNS, Column};
+use crate::learn::batch::{Batch, COLUMNS, Column, Steps};
+use crate::learn::loss::Weights;
 use crate::learn::metrics::std;
 use crate::learn::{HsPpo, State};
 use crate::option::tests::all_close;
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, OPTIONS, STATES, index, pairs, random, sigmoid, target};
 use crate::policy::Network;
 use std::sync::Arc;
-use tch::Tensor;
 
 /// Of standard normal draws: evenly spaced, which is exact to rounding for what is smooth.
 const NODES: [f64; 29] = {
@@ -138,19 +139,19 @@ fn the_learner_climbs_the_exact_gradient_of_all_three_levels() {
         let raw: Vec<f64> = prepared.estimated.estimates.iter().map(|estimate| estimate.advantage_action).collect();
         let spread = std(&raw) + 1e-8;
 
-        let mut batch = prepared.batch;
-        let scaled =
-            |column: usize| [Column::AdvantageAction as usize, Column::AdvantageOption as usize].contains(&column);
-        let factors: Vec<f32> = weights
-            .iter()
-            .flat_map(|weight| (0..COLUMNS).map(move |column| if scaled(column) { *weight as f32 } else { 1.0 }))
-            .collect();
-        batch.columns = batch.columns * Tensor::from_slice(&factors).view([-1, COLUMNS as i64]);
-        let mut network = Network::new(&contract, &parameters, true).unwrap();
-        let losses = together(&network, &batch, &prepared.anchor, &config);
-        ((losses.policy + losses.options.unwrap().policy) * (weights.len() as f64 * spread)).backward();
-        let mut gradient = vec![0.0; parameters.len()];
-        network.take_gradient(&mut gradient);
+        let mut steps = prepared.batch.steps.columns.clone();
+        for (columns, weight) in steps.chunks_exact_mut(COLUMNS).zip(&weights) {
+            columns[Column::AdvantageAction as usize] *= *weight as f32;
+            columns[Column::AdvantageOption as usize] *= *weight as f32;
+        }
+        let Steps { option, running, proposal, .. } = &*prepared.batch.steps;
+        let (option, running, proposal) = (option.clone(), running.clone(), proposal.clone());
+        let steps = Arc::new(Steps { option, running, proposal, columns: steps, anchor: None });
+        let batch = Batch { input: prepared.batch.input, steps };
+        let network = Network::new(&contract, &parameters, false).unwrap();
+        let all = weights.len() as f64 * spread;
+        let both = Weights { policy: all, option_policy: all, ..NOTHING };
+        let (.., gradient) = closed(&network, &batch, &prepared.anchor, &config, &both, 0.0);
 
         let layout = contract.layout();
         let of = |name: &str, count: usize| -> Vec<f64> {
