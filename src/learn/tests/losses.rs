@@ -46,9 +46,9 @@ fn the_slope_of_an_action_is_the_score_of_a_gaussian_in_eight_dimensions() {
         let anchor = Anchor { options: Vec::new(), log_std: Vec::new() };
         let weights = Weights { policy: 1.0, ..NOTHING };
         let (losses, _, gradient) = closed(&network, &batch, &anchor, &config(), &weights, 0.0);
-        assert!(losses.policy.most < 1e-5, "log density differs by {}", losses.policy.most);
+        assert!(losses.policy.most < 1e-4, "log density differs by {}", losses.policy.most);
         let near =
-            |found: f32, want: f64| assert!((f64::from(found) + want).abs() < 1e-5 * scale * scale, "{found} {want}");
+            |found: f32, want: f64| assert!((f64::from(found) + want).abs() < 1e-4 * scale * scale, "{found} {want}");
         for (joint, z) in z.iter().enumerate() {
             near(gradient[range("option.0.mean.bias")][joint], z / sigma);
             near(gradient[range("option.0.log_std")][joint], z * z - 1.0);
