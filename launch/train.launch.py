@@ -1,6 +1,6 @@
 """The training graph: simulators, rollouts, one learner.
 
-ros2 launch handoff train.launch.py options:=4 envs:=16 rollouts:=2 minutes:=6
+ros2 launch handoff train.launch.py options:=4 envs:=32 rollouts:=2 minutes:=6
 ros2 launch handoff train.launch.py learner:=false first:=2 peers:=192.168.1.10   # more rollouts, on another host
 """
 
@@ -31,7 +31,7 @@ ARGUMENTS = [
     ("minutes", "", "time to train, from the first environment step [min]", "train.minutes"),
     ("env_steps", "", "environment steps to train", "train.env_steps"),
     ("update_mode", "", "sync or async", "learner.update_mode"),
-    ("envs", "16", "environments, over all rollouts", "train.envs"),
+    ("envs", "32", "environments, over all rollouts", "train.envs"),
     ("rollouts", "2", "rollout nodes, each with its own simulator", "train.rollouts"),
     ("run", "", "run folder; default: runs/<task>__<time>", None),
     ("learner", "true", "false: only rollouts and simulators, for a learner elsewhere", None),

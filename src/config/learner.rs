@@ -37,6 +37,8 @@ pub struct Learner {
     pub keep: usize,
     /// Threads of libtorch.
     pub torch_threads: usize,
+    /// The run, or one of its checkpoints, whose parameters a new run starts with, as far as they fit; empty: none.
+    pub init_from: String,
     /// Resume without the replay of the checkpoint.
     pub without_replay: bool,
     /// Half-step PPO.
@@ -52,12 +54,13 @@ impl Default for Learner {
             run: String::new(),
             update_mode: UpdateMode::Sync,
             min_rollouts: 1,
-            num_steps_per_env: 64,
+            num_steps_per_env: 32,
             batch_steps: 1024,
             max_lag: 8,
             save_interval: 20,
             keep: 3,
             torch_threads: 1,
+            init_from: String::new(),
             without_replay: false,
             hs_ppo: HsPpo::default(),
             osac: Osac::default(),

@@ -50,6 +50,8 @@ pub struct Policy {
     pub learner_ns: String,
     /// Sample the actions, too; otherwise they are the mean.
     pub stochastic: bool,
+    /// Configure and activate as soon as there are weights that fit; arming stays apart.
+    pub autostart: bool,
 }
 
 /// Rollout nodes.
@@ -104,6 +106,7 @@ impl Default for Policy {
             joint_prefix: String::new(),
             learner_ns: "/".into(),
             stochastic: false,
+            autostart: false,
         }
     }
 }
@@ -130,8 +133,8 @@ impl Default for Rollout {
             index: 0,
             restarts: 0,
             num_envs: 16,
-            fragment_steps: 32,
-            window: 4,
+            fragment_steps: 16,
+            window: 2,
             run: String::new(),
             learner_ns: "/".into(),
             evaluate: false,
@@ -141,6 +144,6 @@ impl Default for Rollout {
 
 impl Default for Train {
     fn default() -> Self {
-        Self { rollouts: 2, envs: 16, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
+        Self { rollouts: 2, envs: 32, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
     }
 }

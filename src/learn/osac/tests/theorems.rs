@@ -1,8 +1,8 @@
 //! Option soft actor-critic against the exact oracle, temperatures at 0 and a cost for each termination: the values are
 //! the fixed point of its targets, and its terminations and choices climb the exact gradient.
 //!
-//! One-hot states and no hidden layer: weights are tables. Values do not hang on the action that a critic is told, so the
-//! oracle's two actions are its transitions alone.
+//! One-hot states and a hidden layer that hands them on: weights are tables. Values do not hang on the action that a critic
+//! is told, so the oracle's two actions are its transitions alone.
 
 use super::{config, critics_layout, normal, off_policy};
 use crate::config::Osac as Config;
@@ -21,7 +21,9 @@ fn networks(contract: &Contract, logits: &Logits, values: &[f64]) -> (Networks, 
     for segment in &contract.layout().segments {
         for (at, float) in actor[segment.range()].iter_mut().enumerate() {
             let (option, state) = (at / STATES, at % STATES);
+            let same = f32::from(u8::from(option == state));
             *float = match segment.name.as_str() {
+                "actor.0.weight" => same,
                 "termination.weight" => logits.termination[option][state] as f32,
                 "over_options.weight" => logits.over_options[state][option] as f32,
                 _ => continue,
@@ -31,9 +33,13 @@ fn networks(contract: &Contract, logits: &Logits, values: &[f64]) -> (Networks, 
     let layout = critics_layout(contract);
     let inputs = contract.obs_size() + contract.action_size();
     let mut critics = vec![0.0; layout.len()];
-    for (state, option) in pairs() {
-        for twin in 0..2 {
-            critics[(twin * OPTIONS + option) * inputs + state] = values[index(state, option)] as f32;
+    let last = layout.segments[2].offset;
+    for twin in 0..2 {
+        for state in 0..STATES {
+            critics[(twin * STATES + state) * inputs + state] = 1.0;
+        }
+        for (state, option) in pairs() {
+            critics[last + (twin * OPTIONS + option) * STATES + state] = values[index(state, option)] as f32;
         }
     }
     let networks = Networks {
@@ -65,7 +71,7 @@ fn costing(eta: f64, values: &[f64]) -> Config {
 
 #[test]
 fn the_oracles_values_are_the_fixed_point_of_the_targets() {
-    let contract = off_policy(OPTIONS, &[]);
+    let contract = off_policy(OPTIONS, &[STATES]);
     for (logits, eta) in problems() {
         let values = logits.solve(Charge::Termination(eta));
         let (networks, _) = networks(&contract, &logits, &values);
@@ -113,7 +119,7 @@ fn the_oracles_values_are_the_fixed_point_of_the_targets() {
 
 #[test]
 fn terminations_and_choices_climb_the_exact_gradient() {
-    let contract = off_policy(OPTIONS, &[]);
+    let contract = off_policy(OPTIONS, &[STATES]);
     for (logits, eta) in problems() {
         let charge = Charge::Termination(eta);
         let values = logits.solve(charge);
