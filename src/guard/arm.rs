@@ -12,10 +12,10 @@ use nalgebra::{SMatrix, SVector};
 const SPEED_HEADROOM: f64 = 0.9;
 /// Halvings in the search for the share of braking that keeps the speed.
 const HALVINGS: u32 = 8;
-/// A way is looked at in steps of at most so much of a joint [rad] ...
+/// A way is looked at in steps of about so much, the joints' ways added up [rad] ...
 const LOOK_RAD: f64 = 0.05;
-/// ... but at no more poses than these.
-const LOOKS: u32 = 16;
+/// ... but at no more poses than these: seven joints' stops of a radian each.
+const LOOKS: u32 = 140;
 
 type Motions = [Motion; ARM_DOF];
 type Linear = SMatrix<f64, 3, ARM_DOF>;
@@ -272,6 +272,6 @@ impl Arm {
 
 /// At how many poses a way is looked at.
 fn looks(from: &PerJoint, to: &PerJoint) -> u32 {
-    let most = from.iter().zip(to).map(|(from, to)| (to - from).abs()).fold(0.0, f64::max);
-    (most / LOOK_RAD).ceil().clamp(1.0, f64::from(LOOKS)) as u32
+    let way: f64 = from.iter().zip(to).map(|(from, to)| (to - from).abs()).sum();
+    (way / LOOK_RAD).ceil().clamp(1.0, f64::from(LOOKS)) as u32
 }
