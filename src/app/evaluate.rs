@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Environments that play side by side; a fixed number, so that the same seed plays the same episodes.
-const ENVIRONMENTS: usize = 16;
+pub const ENVIRONMENTS: usize = 16;
 /// Ticks between two looks at what was recorded.
 const TICKS: usize = 64;
 

@@ -48,6 +48,7 @@ impl Arms {
             substeps,
             told: config.told.clone(),
             cube,
+            ramp: config.ramp,
         };
         let envs = (0..num_envs).map(|env| Env::new(&setup, env as u64)).collect::<Result<_>>()?;
         Ok(Self { robot, control_period_secs, setup, envs, pool: pool(config.threads)? })

@@ -30,6 +30,8 @@ pub(super) struct Setup {
     pub(super) substeps: usize,
     pub(super) told: Told,
     pub(super) cube: bool,
+    /// Targets go from one to the next along a line, throughout the tick.
+    pub(super) ramp: bool,
 }
 
 /// All of an environment's state: a restored one continues bit for bit. Floats are kept as bits, which every format keeps.
@@ -100,10 +102,13 @@ impl Env {
     /// Drives to `target` for one control period, `latency_ticks` later.
     pub(super) fn step(&mut self, setup: &Setup, target: &[f64; STATE_DOF]) {
         self.pending.push_back(*target);
-        if let Some(target) = self.pending.pop_front() {
-            self.data.ctrl_mut().copy_from_slice(&target);
-        }
-        for _ in 0..setup.substeps {
+        let to = self.pending.pop_front().unwrap_or(*target);
+        let from: [f64; STATE_DOF] = std::array::from_fn(|joint| self.data.ctrl()[joint]);
+        for substep in 1..=setup.substeps {
+            let share = if setup.ramp { substep as f64 / setup.substeps as f64 } else { 1.0 };
+            for (value, (from, to)) in self.data.ctrl_mut().iter_mut().zip(from.iter().zip(&to)) {
+                *value = if share < 1.0 { from + share * (to - from) } else { *to };
+            }
             self.data.step();
         }
         self.tick += 1;

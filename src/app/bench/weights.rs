@@ -41,7 +41,7 @@ pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
         let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
         let status = Command::new(&program)
             .args(std::env::args_os().skip(1))
-            .envs(train::domain(&cli::Train::default())?.environment)
+            .envs(train::domain(&cli::Train::default(), false)?.environment)
             .status()
             .map_err(Error::io(&program))?;
         return if status.success() {

@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often the writers of the command topic are counted.
 const WRITERS: Duration = Duration::from_millis(100);
 
-type Asked = (Request, SyncSender<Result<&'static str>>);
+/// What a person asks of an actor, and where the answer goes.
+pub(super) type Asked<R> = (R, SyncSender<Result<&'static str>>);
 
 /// Node `policy`: runs a trained policy on an arm, guarded.
 pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
@@ -86,7 +87,7 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
         Ok(found) => drop(writers.send_replace(found.len())),
         Err(error) => tracing::warn!("{error}"),
     });
-    let (ask, requests) = mpsc::channel::<Asked>(4);
+    let (ask, requests) = mpsc::channel::<Asked<Request>>(4);
     for (name, request) in [("~/activate", Request::Activate as fn(bool) -> Request), ("~/arm", Request::Arm)] {
         let ask = ask.clone();
         node.serve::<srv::SetBool::Service>(name, move |message| {
@@ -111,7 +112,7 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
 }
 
 /// Asks the actor, from the spin thread.
-fn answer(ask: &mpsc::Sender<Asked>, request: Request) -> (bool, String) {
+pub(super) fn answer<R>(ask: &mpsc::Sender<Asked<R>>, request: R) -> (bool, String) {
     let (reply, answer) = sync_channel(1);
     let asked = ask.try_send((request, reply)).map_err(|_| Error::invalid("the node is busy; ask again"));
     let waited = || answer.recv_timeout(PATIENCE).map_err(|_| Error::invalid("the node did not answer; ask again"));

@@ -2,6 +2,7 @@
 
 mod agent;
 mod episode;
+pub mod on_link;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -231,6 +232,20 @@ impl Rollout {
 
     fn answer_to(&self, states: &ArmStates) -> Option<&ArmCommands> {
         self.answered.as_ref().filter(|answer| (answer.sim_life, answer.tick) == (states.sim_life, states.tick))
+    }
+
+    /// Where a guard leads the arm of an environment [rad]; before [`Self::arrive`]. The step that is under way then
+    /// records the action that was carried out, and the next one begins from there.
+    pub fn led(&mut self, env: usize, reference: &[f64; ARM_DOF]) {
+        let step_rad = self.contract.action.step_rad(self.contract.control_period_secs);
+        if let Some(episode) = self.episodes.get_mut(env) {
+            episode.led(reference, step_rad);
+        }
+    }
+
+    /// Whether an environment is in an episode with a valid step.
+    pub fn under_way(&self) -> bool {
+        self.episodes.iter().any(Episode::under_way)
     }
 
     /// Somebody else drives the simulator: every running episode ends as aborted.

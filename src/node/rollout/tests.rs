@@ -42,11 +42,11 @@ impl Ideal {
     }
 }
 
-fn contract() -> Arc<Contract> {
+pub(super) fn contract() -> Arc<Contract> {
     Arc::new(Config { hidden: vec![8], ..Config::default() }.contract().unwrap())
 }
 
-fn snapshot(version: u64) -> Arc<Snapshot> {
+pub(super) fn snapshot(version: u64) -> Arc<Snapshot> {
     let contract = contract();
     let mut rng = Seed::root(version).rng(0);
     let parameters: Vec<f32> = (0..contract.layout().len()).map(|_| rng.random_range(-0.3..0.3)).collect();

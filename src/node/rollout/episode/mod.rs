@@ -13,6 +13,9 @@ use crate::robot::{ARM_DOF, Limits};
 use crate::task::{Arm, Start, Task};
 use nalgebra::Isometry3;
 
+/// References that differ by less are the same [rad].
+const LED_RAD: f64 = 1e-9;
+
 /// Where an environment stands between two ticks.
 enum Stage {
     /// Its next command is a reset.
@@ -29,6 +32,10 @@ struct Pending {
     decision: Decision,
     version: u64,
     stamp_secs: f64,
+    /// Where the reference was before the action [rad].
+    from: [f64; ARM_DOF],
+    /// A guard changed the action.
+    filtered: bool,
 }
 
 /// Sums over the running episode.
@@ -204,14 +211,36 @@ impl Episode {
         step_rad: f64,
         limits: &Limits,
     ) -> [f64; ARM_DOF] {
+        let from = self.reference;
         for (joint, action) in decision.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
                 .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
         }
         self.running = decision.next;
         self.decisions += 1;
-        self.stage = Stage::Pending(Box::new(Pending { decision, version, stamp_secs }));
+        self.stage = Stage::Pending(Box::new(Pending { decision, version, stamp_secs, from, filtered: false }));
         self.reference
+    }
+
+    /// Where a guard leads the arm instead [rad]: the step that is under way then records what was carried out.
+    pub(super) fn led(&mut self, reference: &[f64; ARM_DOF], step_rad: f64) {
+        match &mut self.stage {
+            Stage::Starting(start) => start.position = *reference,
+            Stage::Pending(pending) => {
+                for joint in (0..ARM_DOF).filter(|&joint| LED_RAD < (reference[joint] - self.reference[joint]).abs()) {
+                    let carried_out = (reference[joint] - pending.from[joint]) / step_rad;
+                    pending.decision.action[joint] = carried_out.clamp(-1.0, 1.0) as f32;
+                    pending.filtered = true;
+                }
+            }
+            Stage::Fresh | Stage::Arrived => {}
+        }
+        self.reference = *reference;
+    }
+
+    /// Whether an episode has a valid step, and goes on.
+    pub(super) fn under_way(&self) -> bool {
+        0 < self.t
     }
 
     /// Joint targets that change nothing.
@@ -262,7 +291,7 @@ impl Episode {
         stamp_secs: f64,
         rollout: &str,
     ) -> Arrival {
-        let Pending { decision, version, stamp_secs: decided_secs } = pending;
+        let Pending { decision, version, stamp_secs: decided_secs, filtered, .. } = pending;
         let judgement = task.judge(arm, &self.base_from_goal, &decision.action);
         self.count(&decision, &judgement);
         let end = match self.t + 1 {
@@ -286,7 +315,7 @@ impl Episode {
             option_age: decision.option_age,
             proposal: decision.proposal,
             action: decision.action,
-            filtered: false,
+            filtered,
             intervened: false,
             reward: judgement.reward as f32,
             end,

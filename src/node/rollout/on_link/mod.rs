@@ -1,0 +1,422 @@
+//! The rollout on a robot's own topics, through the guard: control ticks follow the stamps of its states, decisions are the
+//! [`Agent`]'s, and an episode begins where a guarded move has led the arm. No clock, no network.
+
+mod shell;
+#[cfg(test)]
+mod tests;
+mod ticks;
+
+pub use shell::{Inputs, Outputs, Request, run};
+
+use super::{Agent, OPEN_FINGERS_M};
+use crate::contract::Contract;
+use crate::data::{ArmStates, HAND_DOF, JointState, Operation, STATE_DOF};
+use crate::error::{Error, Result};
+use crate::guard::{self, Guard, JointStates, Reason, State, Target, Values};
+use crate::link::{Joints, Link, Measured, Preset, Rate, joint_names};
+use crate::node::Report;
+use crate::robot::{ARM_DOF, PerJoint, Robot};
+use std::sync::Arc;
+use ticks::{Tick, Ticks};
+
+/// The arm is at its start within this [rad].
+const AT_START_RAD: f64 = 0.05;
+/// Joints faster than this still move [rad/s].
+const AT_REST_RAD_PER_SEC: f64 = 0.02;
+/// A way to a start that takes longer is blocked [s].
+const LONGEST_MOVE_SECS: f64 = 20.0;
+/// Without a state for this long, that is said [s].
+const SILENT_SECS: f64 = 5.0;
+
+/// What a rollout on a link is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The arm, `Panda` or `Fr3`.
+    pub arm: Robot,
+    /// How it speaks.
+    pub preset: Preset,
+    /// Prefix of its names; empty: its own.
+    pub prefix: String,
+    /// Of the guard.
+    pub guard: guard::Config,
+    /// A simulator is armed without being asked.
+    pub arms_itself: bool,
+    /// A service resets the simulator before each episode.
+    pub resets: bool,
+}
+
+/// What follows from a state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Acts {
+    /// To the arm.
+    pub command: Option<JointState>,
+    /// The simulator is to be reset now.
+    pub reset: bool,
+}
+
+/// What the arm does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// As the agent decides.
+    Acting,
+    /// It goes to an episode's start [rad], since this stamp [s].
+    Moving { start: PerJoint, since_secs: f64 },
+}
+
+/// One arm of a rollout, guarded. Times are of a steady clock [s] if not said otherwise.
+pub struct OnLink {
+    agent: Agent,
+    contract: Arc<Contract>,
+    settings: Settings,
+    link: Link,
+    joints: Joints,
+    guard: Guard,
+    ticks: Ticks,
+    stage: Stage,
+    tick: u64,
+    /// When the newest state came, and its header stamp [s].
+    heard_secs: Option<f64>,
+    stamp_secs: f64,
+    /// Header stamp of the last command tick [s].
+    ticked_secs: Option<f64>,
+    /// Why the last arming was refused, or the last way blocked.
+    trouble: Option<String>,
+    leaves: bool,
+    refused_states: u64,
+    blocked_moves: u64,
+}
+
+impl OnLink {
+    /// `agent` has one environment. Refuses an arm that is no one arm, and a guard that does not fit link or policy.
+    pub fn new(agent: Agent, settings: Settings) -> Result<Self> {
+        if settings.arm == Robot::Both {
+            return Err(Error::invalid(
+                "robot = both names no arm: a policy for both is trained on one; give robot: panda or robot: fr3",
+            ));
+        }
+        let link = settings.preset.link();
+        if link.simulated != settings.guard.use_sim_time {
+            let (name, given) = (settings.preset.name(), settings.guard.use_sim_time);
+            return Err(Error::invalid(format!(
+                "guard.use_sim_time = {given} with policy.link = {name}, which is {}",
+                if link.simulated { "a simulator with a /clock: true is right" } else { "hardware: false is right" }
+            )));
+        }
+        let contract = agent.rollout.contract.clone();
+        let (step, leash) = (contract.action.step_rad(contract.control_period_secs), settings.guard.leash_rad);
+        if step > leash {
+            return Err(Error::invalid(format!(
+                "an action moves a joint by up to {step} rad and guard.leash_rad is {leash}: no first target would be taken; give \
+                 more leash, or a smaller action.scale"
+            )));
+        }
+        let names = joint_names(settings.arm, &settings.prefix)?;
+        let guard = Guard::new(settings.guard.clone(), &contract, settings.arm, Some(names.clone()), None)?;
+        Ok(Self {
+            agent: if link.simulated { agent } else { agent.unstoppable() },
+            ticks: Ticks::new(contract.control_period_secs),
+            contract,
+            settings,
+            link,
+            joints: Joints::new(names),
+            guard,
+            stage: Stage::Acting,
+            tick: 0,
+            heard_secs: None,
+            stamp_secs: 0.0,
+            ticked_secs: None,
+            trouble: None,
+            leaves: false,
+            refused_states: 0,
+            blocked_moves: 0,
+        })
+    }
+
+    /// How the arm speaks.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
+    /// Time between two commands [s].
+    pub fn tick_secs(&self) -> f64 {
+        self.settings.guard.tick_secs()
+    }
+
+    /// Its side of the protocol.
+    pub fn agent(&mut self) -> &mut Agent {
+        &mut self.agent
+    }
+
+    /// Whether newer weights may be taken: on hardware between two episodes only.
+    pub fn may_swap(&self) -> bool {
+        self.link.simulated || self.stage != Stage::Acting || self.guard.is_quiet()
+    }
+
+    // ---- what is heard and asked ----------------------------------------------------------------------------------------
+
+    /// A simulator's clock.
+    pub fn clock(&mut self, clock_secs: f64, now_secs: f64) {
+        if self.settings.guard.use_sim_time {
+            self.guard.observe_clock(clock_secs, now_secs);
+            self.see_to_the_guard();
+        }
+    }
+
+    /// Publishers of the command topic, this node among them.
+    pub fn publishers(&mut self, count: usize) {
+        self.guard.observe_publishers(count);
+    }
+
+    /// Arms or disarms; a simulator that arms itself does so again at once. Says what is so now.
+    pub fn arm(&mut self, armed: bool, now_secs: f64) -> Result<&'static str> {
+        if armed {
+            self.guard.arm(now_secs)?;
+            self.ticks.restart();
+            return Ok("armed: the arm moves to a start pose, then acts and learns");
+        }
+        self.settings.arms_itself = false;
+        self.guard.disarm();
+        Ok("disarmed: the arm comes to rest")
+    }
+
+    /// Brings the arm to rest; go on until [`Self::is_quiet`].
+    pub fn shutdown(&mut self) {
+        self.settings.arms_itself = false;
+        self.guard.shutdown();
+        self.interrupt("the node ends");
+        self.agent.leave();
+        self.leaves = true;
+    }
+
+    /// Whether no command will come.
+    pub fn is_quiet(&self) -> bool {
+        self.guard.is_quiet()
+    }
+
+    // ---- what goes out --------------------------------------------------------------------------------------------------
+
+    /// A joint state: acts where a control tick is due by its stamp, and commands where the link has a command for each state.
+    pub fn states(&mut self, state: &JointState, now_secs: f64) -> Result<Acts> {
+        let outcome = self.take(state, now_secs);
+        if outcome.is_err() {
+            self.refused_states += 1;
+        }
+        outcome
+    }
+
+    fn take(&mut self, state: &JointState, now_secs: f64) -> Result<Acts> {
+        let measured = self.joints.read(state);
+        // where velocities are not told, the guard looks at positions alone
+        let velocities: &[f64] = match &measured {
+            Ok(Some(measured)) if measured.told => &state.velocity,
+            _ => &[],
+        };
+        self.guard.observe(
+            &JointStates { names: &state.names, positions: &state.position, velocities, stamp_secs: state.stamp_secs },
+            now_secs,
+        )?;
+        let measured = measured?;
+        self.heard_secs = Some(now_secs);
+        self.stamp_secs = state.stamp_secs;
+        self.see_to_the_guard();
+        let tick = self.ticks.state(state.stamp_secs);
+        if self.guard.is_quiet() {
+            self.arm_itself(now_secs);
+        }
+        let mut acts = Acts::default();
+        let acting = !self.guard.is_quiet() && !self.leaves && tick != Tick::Between;
+        if let (Some(measured), true) = (measured, acting) {
+            if tick == Tick::Broken {
+                self.interrupt("too many states were late or missing");
+            }
+            self.control(&measured, now_secs, &mut acts)?;
+        }
+        let tick_secs = self.tick_secs();
+        let due = self.ticked_secs.is_none_or(|last| {
+            let since = state.stamp_secs - last;
+            since < 0.0 || 0.75 * tick_secs <= since
+        });
+        if self.link.rate == Rate::PerState && due {
+            self.ticked_secs = Some(state.stamp_secs);
+            acts.command = self.command(now_secs);
+        }
+        Ok(acts)
+    }
+
+    /// Call it every [`Self::tick_secs`]: the command of a fixed rate; and, where each state has a command, those that bring
+    /// the arm to rest once states are missing.
+    pub fn beat(&mut self, now_secs: f64) -> Option<JointState> {
+        let missing = self.heard_secs.is_none_or(|at| now_secs - at > self.settings.guard.state_timeout_secs);
+        if self.is_quiet() || (self.link.rate == Rate::PerState && !missing) {
+            return None;
+        }
+        self.command(now_secs)
+    }
+
+    fn command(&mut self, now_secs: f64) -> Option<JointState> {
+        let command = self.guard.tick(now_secs);
+        self.see_to_the_guard();
+        command.map(|command| self.joints.command(self.stamp_secs, &command.positions))
+    }
+
+    fn arm_itself(&mut self, now_secs: f64) {
+        if !(self.link.simulated && self.settings.arms_itself) {
+            return;
+        }
+        match self.guard.arm(now_secs) {
+            Ok(()) => {
+                self.trouble = None;
+                self.ticks.restart();
+            }
+            Err(error) => self.trouble = Some(error.to_string()),
+        }
+    }
+
+    /// What a guard that stopped the arm did is nothing that the policy has done.
+    fn see_to_the_guard(&mut self) {
+        if self.guard.is_quiet() && self.acts() {
+            let why = self.guard.report().sentence;
+            self.interrupt(&why);
+        }
+    }
+
+    fn acts(&self) -> bool {
+        self.stage == Stage::Acting && self.agent.rollout.under_way()
+    }
+
+    /// The episode under way ends as aborted.
+    fn interrupt(&mut self, why: &str) {
+        if self.acts() {
+            tracing::warn!("an episode ends as aborted: {why}");
+            self.agent.interrupt(self.stamp_secs);
+        }
+    }
+
+    /// A control tick.
+    fn control(&mut self, measured: &Measured, now_secs: f64, acts: &mut Acts) -> Result<()> {
+        if let Stage::Moving { start, since_secs } = self.stage {
+            // after a reset time is earlier
+            let since_secs = since_secs.min(measured.stamp_secs);
+            self.stage = Stage::Moving { start, since_secs };
+            if !self.is_at(&start, measured) {
+                return self.move_to(&start, measured.stamp_secs - since_secs, now_secs);
+            }
+            self.stage = Stage::Acting;
+        }
+        let report = self.guard.report();
+        if report.state == State::Holding && report.reasons.iter().any(|reason| reason != Reason::StalePolicy) {
+            self.interrupt(&report.sentence); // the arm is braked: it does not do what it is told
+            return Ok(());
+        }
+        self.agent.rollout.led(0, &self.guard.reference());
+        self.tick += 1;
+        let row = |arm: &PerJoint, fingers: [f64; HAND_DOF]| -> [f64; STATE_DOF] {
+            std::array::from_fn(|joint| if joint < ARM_DOF { arm[joint] } else { fingers[joint - ARM_DOF] })
+        };
+        let commands = self.agent.states(&ArmStates {
+            sim_life: 0,
+            tick: self.tick,
+            stamp_secs: measured.stamp_secs,
+            bound: None,
+            position: vec![row(&measured.position, OPEN_FINGERS_M)],
+            velocity: vec![row(&measured.velocity, [0.0; HAND_DOF])],
+            object_pose: Vec::new(),
+            told: Default::default(),
+        })?;
+        let target: PerJoint = match commands.position.first() {
+            Some(row) => std::array::from_fn(|joint| row[joint]),
+            None => return Ok(()),
+        };
+        match commands.operation.first() {
+            Some(Operation::Step) => {
+                let taken = self.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
+                if let Err(error) = taken {
+                    self.interrupt(&error.to_string());
+                }
+            }
+            Some(Operation::Reset) => {
+                self.stage = Stage::Moving { start: target, since_secs: measured.stamp_secs };
+                acts.reset = self.settings.resets;
+            }
+            // time goes on here: no transition crosses a hold
+            Some(Operation::Hold) | None => {
+                let why = self.agent.status().state;
+                self.interrupt(&why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the arm is led to `start`, and rests there.
+    fn is_at(&self, start: &PerJoint, measured: &Measured) -> bool {
+        let reference = self.guard.reference();
+        (0..ARM_DOF).all(|joint| {
+            (reference[joint] - start[joint]).abs() < 1e-6
+                && (measured.position[joint] - start[joint]).abs() < AT_START_RAD
+                && measured.velocity[joint].abs() < AT_REST_RAD_PER_SEC
+        })
+    }
+
+    /// One step towards an episode's start, as long as an action's. A way that is blocked is given up for another start.
+    fn move_to(&mut self, start: &PerJoint, moved_secs: f64, now_secs: f64) -> Result<()> {
+        if LONGEST_MOVE_SECS < moved_secs {
+            self.blocked_moves += 1;
+            self.trouble = Some(format!("the arm does not come to a start pose: {}", self.guard.report().sentence));
+            self.stage = Stage::Acting;
+            self.agent.interrupt(self.stamp_secs);
+            return Ok(());
+        }
+        let step = self.contract.action.step_rad(self.contract.control_period_secs);
+        let reference = self.guard.reference();
+        let target: PerJoint =
+            std::array::from_fn(|joint| reference[joint] + (start[joint] - reference[joint]).clamp(-step, step));
+        self.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs)
+    }
+
+    // ---- what it says ---------------------------------------------------------------------------------------------------
+
+    /// What keeps the arm from acting, if something does. `topic` is where its states come from.
+    fn aside(&self, topic: &str, now_secs: f64) -> Option<String> {
+        let silent = self.heard_secs.is_none_or(|at| self.settings.guard.state_timeout_secs < now_secs - at);
+        if silent {
+            return Some(format!("waiting for joint states on {topic}"));
+        }
+        if self.guard.is_quiet() {
+            let why = self.trouble.clone().unwrap_or_else(|| self.guard.report().sentence);
+            let ask = if self.settings.arms_itself && self.link.simulated { "" } else { "; call ~/arm" };
+            return Some(format!("{why}{ask}"));
+        }
+        matches!(self.stage, Stage::Moving { .. }).then(|| "moving to a start pose".into())
+    }
+
+    /// What to do where no state comes: topic, and what would be right.
+    fn silence(&self, topic: &str, now_secs: f64) -> Option<String> {
+        let since = self.heard_secs.unwrap_or(0.0);
+        (SILENT_SECS <= now_secs - since).then(|| {
+            let whom = if self.link.simulated { "a simulator that plays" } else { "the robot's driver" };
+            format!(
+                "no joint states come on {topic} (sensor_msgs/JointState): start {whom} in this ROS domain, and look at the topic's \
+                 name and namespace with `ros2 topic list`"
+            )
+        })
+    }
+
+    /// Looks at the time: what the protocol says of this arm from now on.
+    pub fn look(&mut self, topic: &str, now_secs: f64) {
+        let aside = self.aside(topic, now_secs);
+        self.agent.aside(aside);
+    }
+
+    /// What it says to whoever looks after it.
+    pub fn report(&self, topic: &str, now_secs: f64) -> Report {
+        let mut report = self.agent.report();
+        report.waits_for.extend(self.silence(topic, now_secs));
+        report.counts.extend([
+            ("late_ticks", self.ticks.late),
+            ("missing_ticks", self.ticks.missing),
+            ("refused_states", self.refused_states),
+            ("blocked_moves", self.blocked_moves),
+        ]);
+        report
+    }
+}
