@@ -30,7 +30,7 @@ const HELD_BATCHES: usize = 4096;
 
 /// Node `rollout`: acts and records, in lockstep with a simulator or on a robot's own topics.
 pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
-    let (mut node, config) = start("rollout")?;
+    let (node, config) = start("rollout")?;
     crate::policy::set_threads(1);
     let settings = &config.rollout;
     let contract = Arc::new(config.contract()?);

@@ -47,11 +47,6 @@ impl Ticks {
         (self.due_secs, self.newest_secs, self.late_bits) = (None, None, 0);
     }
 
-    /// Distance of states [s]; 0 before the second.
-    pub(super) fn state_secs(&self) -> f64 {
-        self.state_secs
-    }
-
     /// A state of this stamp. One that is not newer counts for nothing.
     pub(super) fn state(&mut self, stamp_secs: f64) -> Tick {
         if let Some(newest) = self.newest_secs {
@@ -110,7 +105,7 @@ mod tests {
         let found = of(&mut ticks, 60.0, 0..600, |_| false);
         let want: Vec<_> = (0..200).map(|tick| (3 * tick, Tick::Due)).collect();
         assert_eq!((found, ticks.late, ticks.missing), (want, 0, 0));
-        assert!((ticks.state_secs() - 1.0 / 60.0).abs() < 1e-9);
+        assert!((ticks.state_secs - 1.0 / 60.0).abs() < 1e-9);
     }
 
     #[test]
