@@ -1,7 +1,7 @@
 //! Time of a prioritised draw of 256 steps out of a million: `cargo run --release --no-default-features --example replay_speed`.
 
 use handoff::config::Seed;
-use handoff::data::{End, Forced, Fragment, Transition};
+use handoff::data::{Choice, End, Forced, Fragment, Transition};
 use handoff::error::Result;
 use handoff::replay::{Priority, Replay, Shape, StepId};
 use std::time::Instant;
@@ -49,22 +49,24 @@ fn fragment(number: u64) -> Fragment {
         episode: number,
         t: t as u32,
         stamp_secs: 0.0,
-        option_prev: 0,
-        option: ((number + t / 4) % OPTIONS) as u8,
-        option_terminated: false,
-        forced: Forced::Free,
-        option_age: 1,
-        proposal: vec![0.1; ACTION],
-        action: vec![0.1; ACTION],
+        choice: Choice {
+            option_prev: 0,
+            option: ((number + t / 4) % OPTIONS) as u8,
+            option_terminated: false,
+            forced: Forced::Free,
+            option_age: 1,
+            proposal: vec![0.1; ACTION],
+            action: vec![0.1; ACTION],
+            log_prob_action: 0.0,
+            log_prob_option: 0.0,
+            log_prob_termination: 0.0,
+            log_prob_mixture: 0.0,
+            termination_prob: 0.0,
+        },
         filtered: false,
         intervened: false,
         reward: 0.0,
         end: End::None,
-        log_prob_action: 0.0,
-        log_prob_option: 0.0,
-        log_prob_termination: 0.0,
-        log_prob_mixture: 0.0,
-        termination_prob: 0.0,
     };
     Fragment {
         env: 0,

@@ -73,19 +73,19 @@ fn runs(fragments: &[Fragment], options: usize, share: impl Fn(u32) -> u64) -> (
     let mut open: BTreeMap<u32, (u64, usize, u32)> = BTreeMap::new();
     for fragment in fragments {
         for step in fragment.steps.iter().filter(|step| step.episode < share(fragment.env)) {
-            let option = usize::from(step.option);
-            if step.option_terminated {
+            let option = usize::from(step.choice.option);
+            if step.choice.option_terminated {
                 if let Some((episode, before, steps)) = open.remove(&fragment.env) {
-                    let forced = step.forced == Forced::MaxSteps;
+                    let forced = step.choice.forced == Forced::MaxSteps;
                     runs[before].push(OptionRun { steps, censored: episode != step.episode, forced });
                 }
                 open.insert(fragment.env, (step.episode, option, 1));
             } else if let Some((_, _, steps)) = open.get_mut(&fragment.env) {
                 *steps += 1;
             }
-            if step.forced != Forced::Init {
-                let (sum, count) = &mut arrivals[usize::from(step.option_prev)];
-                (*sum, *count) = (*sum + f64::from(step.termination_prob), *count + 1);
+            if step.choice.forced != Forced::Init {
+                let (sum, count) = &mut arrivals[usize::from(step.choice.option_prev)];
+                (*sum, *count) = (*sum + f64::from(step.choice.termination_prob), *count + 1);
             }
         }
     }

@@ -131,23 +131,31 @@ fn fragment_shapes(fragment: &Fragment, contract: &Contract) -> Checked {
 fn step_shapes(step: &Transition, contract: &Contract) -> Result<(), String> {
     let (actions, options) = (contract.action_size(), contract.options.count);
     let known = |option: u8| usize::from(option) < options;
-    let init = step.forced == Forced::Init;
-    let ended = step.option_terminated;
+    let init = step.choice.forced == Forced::Init;
+    let ended = step.choice.option_terminated;
     let rules = [
-        (step.proposal.len() == actions, "the proposal has not the contract's size"),
-        (step.action.len() == actions, "the action has not the contract's size"),
-        (known(step.option), "the contract has no such option"),
-        (known(step.option_prev) || step.option_prev == NO_OPTION, "the contract has no such former option"),
-        ((step.option_prev == NO_OPTION) == init, "there is no former option exactly where one is drawn at the start"),
+        (step.choice.proposal.len() == actions, "the proposal has not the contract's size"),
+        (step.choice.action.len() == actions, "the action has not the contract's size"),
+        (known(step.choice.option), "the contract has no such option"),
+        (
+            known(step.choice.option_prev) || step.choice.option_prev == NO_OPTION,
+            "the contract has no such former option",
+        ),
+        (
+            (step.choice.option_prev == NO_OPTION) == init,
+            "there is no former option exactly where one is drawn at the start",
+        ),
         (init || step.t != 0, "an option is drawn at the start of an episode"),
-        (!init || (ended && step.option_age == 0), "at the start the option counts as ended, of age 0"),
-        (ended || step.option == step.option_prev, "the option changed without ending"),
-        (step.forced != Forced::MinSteps || !ended, "an option ended before its least duration"),
-        (step.forced != Forced::MaxSteps || ended, "an option went on beyond its longest duration"),
+        (!init || (ended && step.choice.option_age == 0), "at the start the option counts as ended, of age 0"),
+        (ended || step.choice.option == step.choice.option_prev, "the option changed without ending"),
+        (step.choice.forced != Forced::MinSteps || !ended, "an option ended before its least duration"),
+        (step.choice.forced != Forced::MaxSteps || ended, "an option went on beyond its longest duration"),
     ];
     match rules.into_iter().find(|(holds, _)| !holds) {
         None => Ok(()),
-        Some((_, sentence)) => Err(format!("{sentence} (option {} after {})", step.option, step.option_prev)),
+        Some((_, sentence)) => {
+            Err(format!("{sentence} (option {} after {})", step.choice.option, step.choice.option_prev))
+        }
     }
 }
 
@@ -172,13 +180,14 @@ fn finite(batch: &Batch) -> Checked {
         for step in &fragment.steps {
             let scalars = [
                 step.reward,
-                step.log_prob_action,
-                step.log_prob_option,
-                step.log_prob_termination,
-                step.log_prob_mixture,
-                step.termination_prob,
+                step.choice.log_prob_action,
+                step.choice.log_prob_option,
+                step.choice.log_prob_termination,
+                step.choice.log_prob_mixture,
+                step.choice.termination_prob,
             ];
-            let holds = all(&scalars) && all(&step.proposal) && all(&step.action) && step.stamp_secs.is_finite();
+            let holds =
+                all(&scalars) && all(&step.choice.proposal) && all(&step.choice.action) && step.stamp_secs.is_finite();
             require(holds, &|| {
                 format!("env {env} episode {} t {} holds a number that is not finite", step.episode, step.t)
             })?;

@@ -52,8 +52,37 @@ pub enum Forced {
     Preempted = 4,
 }
 
+/// What a policy decided in one tick, and with what probability. Log-probabilities are of the sampled proposal, under the
+/// version that decided; densities of actions are those of Gaussians before tanh, without its Jacobian.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Option that was running on arrival, or [`NO_OPTION`].
+    pub option_prev: u8,
+    /// Option that acts.
+    pub option: u8,
+    /// b_t: the running option ended on arrival (true at [`Forced::Init`]).
+    pub option_terminated: bool,
+    /// Where the policy did not choose.
+    pub forced: Forced,
+    /// Steps that the running option had run on arrival (0 at [`Forced::Init`]).
+    pub option_age: u32,
+    /// Sampled action before tanh, A floats.
+    pub proposal: Vec<f32>,
+    /// In [-1, 1], A floats: tanh of the proposal; in a record what was carried out.
+    pub action: Vec<f32>,
+    /// Log density of the proposal under the option that acts.
+    pub log_prob_action: f32,
+    /// log p^(option | state, option_prev), terminations marginalised.
+    pub log_prob_option: f32,
+    /// Log probability of `option_terminated`; 0 where forced.
+    pub log_prob_termination: f32,
+    /// Log density of the proposal, options marginalised over p^.
+    pub log_prob_mixture: f32,
+    /// Termination probability of the running option on arrival, before d_min and d_max; 1 where nothing was running.
+    pub termination_prob: f32,
+}
+
 /// One control tick of one environment, without its observation (the fragment holds these).
-/// Log-probabilities are of the sampled proposal, under `version`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
     /// Weights that decided the step.
@@ -64,20 +93,8 @@ pub struct Transition {
     pub t: u32,
     /// Time of the state that the step answered [s].
     pub stamp_secs: f64,
-    /// Option that was running on arrival, or [`NO_OPTION`].
-    pub option_prev: u8,
-    /// Option that acted.
-    pub option: u8,
-    /// b_t: the running option ended on arrival (true at [`Forced::Init`]).
-    pub option_terminated: bool,
-    /// Where the policy did not choose.
-    pub forced: Forced,
-    /// Steps that the running option had run on arrival (0 at [`Forced::Init`]).
-    pub option_age: u32,
-    /// Sampled action before tanh, A floats.
-    pub proposal: Vec<f32>,
-    /// What was carried out, in [-1, 1], A floats.
-    pub action: Vec<f32>,
+    /// What was decided; its action is the one carried out.
+    pub choice: Choice,
     /// A safety layer changed the action.
     pub filtered: bool,
     /// A person acted.
@@ -86,16 +103,6 @@ pub struct Transition {
     pub reward: f32,
     /// How the step leaves its episode.
     pub end: End,
-    /// Log density of the proposal under the option that acted.
-    pub log_prob_action: f32,
-    /// log p^(option | state, option_prev), terminations marginalised.
-    pub log_prob_option: f32,
-    /// Log probability of `option_terminated`; 0 where forced.
-    pub log_prob_termination: f32,
-    /// Log density of the proposal, options marginalised over p^.
-    pub log_prob_mixture: f32,
-    /// Termination probability of the running option on arrival, before d_min and d_max.
-    pub termination_prob: f32,
 }
 
 /// The true last observation of an episode that ended inside a fragment.

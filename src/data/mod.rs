@@ -39,7 +39,7 @@ pub use admission::{Accept, Admission, AdmissionTotals, Table, Verdict};
 pub use arm::{ArmCommands, ArmStates, HAND_DOF, Operation, STATE_DOF};
 pub use check::{Refusal, check};
 pub use follow::{Act, Follow, Heard, Wait};
-pub use fragment::{Batch, End, EpisodeStats, Final, Forced, Fragment, NO_OPTION, StreamId, Transition};
+pub use fragment::{Batch, Choice, End, EpisodeStats, Final, Forced, Fragment, NO_OPTION, StreamId, Transition};
 pub use gather::{Gather, GatherCounters, Gathered, join};
 pub use link::{GoalPose, JointState, OptionState};
 pub use phase::{Coordinator, Out, PhaseEvent};

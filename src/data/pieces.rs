@@ -51,7 +51,7 @@ pub(super) fn pieces(fragments: Vec<Fragment>, mut episodes: Vec<EpisodeStats>, 
 }
 
 fn fragment_bytes(fragment: &Fragment) -> usize {
-    let actions = fragment.steps.first().map_or(0, |step| step.proposal.len() + step.action.len());
+    let actions = fragment.steps.first().map_or(0, |step| step.choice.proposal.len() + step.choice.action.len());
     let floats = fragment.observations.len() + fragment.finals.len() * (fragment.obs_size + 1);
     FRAGMENT_BYTES + fragment.steps.len() * (STEP_BYTES + 4 * actions) + 4 * floats
 }

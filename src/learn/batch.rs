@@ -63,17 +63,17 @@ impl Batch {
         for (row, columns) in columns.chunks_exact_mut(COLUMNS).enumerate() {
             let step = gathered.steps[row];
             let (arrival, estimate) = (&estimated.arrivals[row], &estimated.estimates[row]);
-            let weight = weights[usize::from(step.option)];
+            let weight = weights[usize::from(step.choice.option)];
             let mut set = |column: Column, value: f64| columns[column as usize] = value as f32;
             set(Column::LogProbAction, estimated.log_prob_action[row]);
             set(Column::LogProbOption, estimated.log_prob_option[row]);
             set(Column::AdvantageAction, weight * estimate.rho_action * estimated.advantage_action[row]);
-            if step.forced != Forced::Preempted {
+            if step.choice.forced != Forced::Preempted {
                 set(Column::AdvantageOption, estimate.rho_option * estimated.advantage_option[row]);
             }
             set(Column::Target, estimate.target);
             set(Column::Weight, weight);
-            let same = arrival.running == Some(usize::from(step.option));
+            let same = arrival.running == Some(usize::from(step.choice.option));
             match arrival.forced {
                 Forced::Free if same => set(Column::FreeSame, 1.0),
                 Forced::Free => set(Column::FreeOther, 1.0),
@@ -81,8 +81,8 @@ impl Batch {
                 Forced::Init | Forced::MaxSteps | Forced::Preempted => set(Column::Drawn, 1.0),
             }
         }
-        let proposals: Vec<f32> = gathered.steps.iter().flat_map(|step| &step.proposal).copied().collect();
-        let option: Vec<i64> = gathered.steps.iter().map(|step| i64::from(step.option)).collect();
+        let proposals: Vec<f32> = gathered.steps.iter().flat_map(|step| &step.choice.proposal).copied().collect();
+        let option: Vec<i64> = gathered.steps.iter().map(|step| i64::from(step.choice.option)).collect();
         let running: Vec<i64> = estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0) as i64).collect();
         let steps = count as i64;
         Self {

@@ -100,13 +100,13 @@ pub(super) fn estimate(
     };
     let mut half_steps = Vec::with_capacity(count);
     for (row, step) in gathered.steps.iter().enumerate() {
-        let option = usize::from(step.option);
+        let option = usize::from(step.choice.option);
         let (values, log_over) = (values_at(row), outputs.log_over_options(row));
         let arrival = arrive(row, gathered.arrivals[row]);
         let log_prob_option = arrival.log_transition(option, &log_over);
-        let log_prob_action = outputs.log_prob_action(row, option, &step.proposal);
+        let log_prob_action = outputs.log_prob_action(row, option, &step.choice.proposal);
         if !log_prob_option.is_finite() || !log_prob_action.is_finite() {
-            let (age, prev) = (step.option_age, step.option_prev);
+            let (age, prev) = (step.choice.option_age, step.choice.option_prev);
             return Err(Error::invalid(format!(
                 "option {option} after {prev} at age {age} (step {row} of the update) has no probability"
             )));
@@ -128,8 +128,8 @@ pub(super) fn estimate(
             arrival_value: worth(row, &arrival, &log_over, &values)?,
             value: values[option],
             bootstrap,
-            log_rho_option: log_prob_option - f64::from(step.log_prob_option),
-            log_rho_action: log_prob_action - f64::from(step.log_prob_action),
+            log_rho_option: log_prob_option - f64::from(step.choice.log_prob_option),
+            log_rho_action: log_prob_action - f64::from(step.choice.log_prob_action),
         };
         all.log_prob_action.push(log_prob_action);
         all.log_prob_option.push(log_prob_option);

@@ -56,7 +56,7 @@ impl<'a> Gathered<'a> {
                     End::None if follows => Next::Step,
                     End::None | End::Truncated | End::Aborted => {
                         beyond.extend_from_slice(row.next_observation(t));
-                        all.edges.push(running.next(step.option, step.option_terminated));
+                        all.edges.push(running.next(step.choice.option, step.choice.option_terminated));
                         Next::Edge(all.edges.len() - 1)
                     }
                 };
@@ -75,11 +75,15 @@ impl<'a> Gathered<'a> {
 
 /// The option was drawn from the policy over options, whatever ran before.
 fn starts(step: &Transition) -> bool {
-    step.option_prev == NO_OPTION || matches!(step.forced, Forced::Init | Forced::Preempted)
+    step.choice.option_prev == NO_OPTION || matches!(step.choice.forced, Forced::Init | Forced::Preempted)
 }
 
 fn arrival(step: &Transition) -> Running {
-    if starts(step) { Running::default() } else { Running { option: Some(step.option_prev), age: step.option_age } }
+    if starts(step) {
+        Running::default()
+    } else {
+        Running { option: Some(step.choice.option_prev), age: step.choice.option_age }
+    }
 }
 
 fn check(row: &Fragment, contract: &Contract, version: u64) -> Result<()> {
@@ -96,15 +100,18 @@ fn check(row: &Fragment, contract: &Contract, version: u64) -> Result<()> {
     }
     for (t, step) in row.steps.iter().enumerate() {
         let known = |option: u8| usize::from(option) < options;
-        if !known(step.option) || !(known(step.option_prev) || step.option_prev == NO_OPTION) {
-            let (prev, option) = (step.option_prev, step.option);
+        if !known(step.choice.option) || !(known(step.choice.option_prev) || step.choice.option_prev == NO_OPTION) {
+            let (prev, option) = (step.choice.option_prev, step.choice.option);
             return refuse(format!("goes from option {prev} to {option} in step {t}; the options are {options}"));
         }
-        if step.proposal.len() != action {
-            return refuse(format!("proposes {} floats in step {t}; an action has {action}", step.proposal.len()));
+        if step.choice.proposal.len() != action {
+            return refuse(format!(
+                "proposes {} floats in step {t}; an action has {action}",
+                step.choice.proposal.len()
+            ));
         }
-        let numbers = [step.reward, step.log_prob_action, step.log_prob_option];
-        if !finite(&step.proposal) || !finite(&numbers) {
+        let numbers = [step.reward, step.choice.log_prob_action, step.choice.log_prob_option];
+        if !finite(&step.choice.proposal) || !finite(&numbers) {
             return refuse(format!("holds a number that is not finite in step {t}"));
         }
         if version < step.version {

@@ -194,7 +194,7 @@ impl HsPpo {
         let options = self.contract.options.count;
         let mut counts = vec![0; options];
         for step in &gathered.steps {
-            counts[usize::from(step.option)] += 1;
+            counts[usize::from(step.choice.option)] += 1;
         }
         let weighted = 1 < options && self.config.option_weights;
         let weights = if weighted { option_weights(&counts) } else { vec![1.0; options] };

@@ -115,8 +115,8 @@ pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, lr: f64, versi
     let share = |holds: &dyn Fn(usize) -> bool| (0..gathered.steps.len()).filter(|&row| holds(row)).count() as f64;
     let running = |row: usize| estimated.arrivals[row].running;
     let arrivals = share(&|row| running(row).is_some()).max(1.0);
-    let switches = share(&|row| running(row).is_some_and(|o| o != usize::from(gathered.steps[row].option)));
-    let forced = |row: usize| !matches!(gathered.steps[row].forced, Forced::Free | Forced::Init);
+    let switches = share(&|row| running(row).is_some_and(|o| o != usize::from(gathered.steps[row].choice.option)));
+    let forced = |row: usize| !matches!(gathered.steps[row].choice.forced, Forced::Free | Forced::Init);
     all.push("options/switch_rate", switches / arrivals);
     all.push("options/forced_share", share(&forced) / count);
     let choices: Vec<f64> = estimated.estimates.iter().map(|estimate| estimate.advantage_option).collect();
@@ -167,8 +167,8 @@ fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
     let mut betas: Vec<f64> =
         (0..gathered.steps.len()).filter(free).map(|row| estimated.arrivals[row].beta()).collect();
     let ended = gathered.steps.iter().zip(&estimated.arrivals);
-    let ended = ended.filter(|(step, arrival)| arrival.running == Some(option) && step.option_terminated);
-    let mine = |row: &usize| usize::from(gathered.steps[*row].option) == option;
+    let ended = ended.filter(|(step, arrival)| arrival.running == Some(option) && step.choice.option_terminated);
+    let mine = |row: &usize| usize::from(gathered.steps[*row].choice.option) == option;
     let advantages = (0..gathered.steps.len()).filter(mine).map(|row| estimated.advantage_action[row]);
     let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
     all.push(name("share"), prepared.counts[option] as f64 / gathered.steps.len() as f64);
@@ -176,7 +176,7 @@ fn one_option(all: &mut Metrics, option: usize, prepared: &Prepared<'_>) {
     all.push(name("beta_mean"), mean(betas.iter().copied()));
     all.push(name("beta_p10"), quantile(&mut betas, 0.1));
     all.push(name("beta_p90"), quantile(&mut betas, 0.9));
-    all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.option_age))));
+    all.push(name("duration_mean"), mean(ended.map(|(step, _)| f64::from(step.choice.option_age))));
     all.push(name("advantage_mean"), mean(advantages));
     all.push(name("entropy"), prepared.outputs.log_std(0, option).iter().map(|log_std| log_std + half_log_tau_e).sum());
 }

@@ -3,7 +3,7 @@
 use super::network::{Network, floats};
 use super::outputs::Outputs;
 use crate::contract::{Contract, Normaliser, Snapshot};
-use crate::data::{Forced, NO_OPTION};
+use crate::data::{Choice, Forced, NO_OPTION};
 use crate::error::{Error, Result};
 use crate::option::{Arrival, Running, TERMINATION_LOGIT_MAX, log_sigmoid, log_sum_exp};
 use rand::RngExt as _;
@@ -20,34 +20,12 @@ pub enum Sampling {
     MeanAction,
 }
 
-/// One environment's decision; what a transition records of it, and what runs next.
+/// One environment's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Option that was running on arrival, or [`NO_OPTION`].
-    pub option_prev: u8,
-    /// Option that acts.
-    pub option: u8,
-    /// The running option ended on arrival (true at [`Forced::Init`]).
-    pub option_terminated: bool,
-    /// Where the policy did not choose. It reads [`Forced::Init`] wherever nothing was running; who took the running
-    /// option away (safety, an operator) records [`Forced::Preempted`] in its place.
-    pub forced: Forced,
-    /// Steps that the running option had run on arrival.
-    pub option_age: u32,
-    /// Sampled action before tanh, A floats.
-    pub proposal: Vec<f32>,
-    /// tanh of the proposal, A floats in [-1, 1].
-    pub action: Vec<f32>,
-    /// log density of the proposal under the option: of the Gaussian before tanh, without tanh's Jacobian.
-    pub log_prob_action: f32,
-    /// log p^(option | state, option_prev), terminations marginalised.
-    pub log_prob_option: f32,
-    /// log probability of `option_terminated`; 0 where forced.
-    pub log_prob_termination: f32,
-    /// log density of the proposal, options marginalised over p^; of the Gaussians before tanh.
-    pub log_prob_mixture: f32,
-    /// Termination probability of the running option on arrival, before d_min and d_max; 1 where nothing was running.
-    pub termination_prob: f32,
+    /// What is recorded of it. `forced` reads [`Forced::Init`] wherever nothing was running; who took the running option
+    /// away (safety, an operator) records [`Forced::Preempted`] in its place.
+    pub choice: Choice,
     /// P(. | s), K floats.
     pub over_options: Vec<f32>,
     /// What runs on the next arrival.
@@ -215,7 +193,7 @@ impl Policy {
             Some(_) => log_sigmoid(logit.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX)).exp(),
         };
         let option_name = option as u8;
-        Ok(Decision {
+        let choice = Choice {
             option_prev: running.option.unwrap_or(NO_OPTION),
             option: option_name,
             option_terminated: terminated,
@@ -227,9 +205,12 @@ impl Policy {
             log_prob_termination: log_prob_termination as f32,
             log_prob_mixture: log_sum_exp(&mixture) as f32,
             termination_prob: termination_prob as f32,
+            proposal,
+        };
+        Ok(Decision {
+            choice,
             over_options: log_over.iter().map(|log| log.exp() as f32).collect(),
             next: running.next(option_name, terminated),
-            proposal,
         })
     }
 }

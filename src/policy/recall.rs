@@ -19,22 +19,22 @@ pub fn log_prob_error(snapshot: &Snapshot, fragment: &Fragment) -> Result<Option
     let outputs = Policy::new(snapshot)?.outputs(&observations)?;
     let mut largest = 0.0_f64;
     for (row, (_, step)) in mine.iter().enumerate() {
-        let option = usize::from(step.option);
+        let option = usize::from(step.choice.option);
         let running = running(step);
         let logit = running.option.map_or(0.0, |running| outputs.termination(row, usize::from(running)));
         let arrival = Arrival::new(logit, running, &snapshot.contract.options);
         let action = if snapshot.random_warmup {
-            log_density_anywhere(&step.proposal)
+            log_density_anywhere(&step.choice.proposal)
         } else {
-            outputs.log_prob_action(row, option, &step.proposal)
+            outputs.log_prob_action(row, option, &step.choice.proposal)
         };
         let over_options = arrival.log_transition(option, &outputs.log_over_options(row));
-        let termination = match (arrival.forced, step.option_terminated) {
+        let termination = match (arrival.forced, step.choice.option_terminated) {
             (Forced::Free, true) => arrival.log_stop,
             (Forced::Free, false) => arrival.log_continue,
             _ => 0.0,
         };
-        let recorded = [step.log_prob_action, step.log_prob_option, step.log_prob_termination];
+        let recorded = [step.choice.log_prob_action, step.choice.log_prob_option, step.choice.log_prob_termination];
         for (recorded, own) in recorded.into_iter().zip([action, over_options, termination]) {
             let error = (f64::from(recorded) - own).abs();
             largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
@@ -45,9 +45,9 @@ pub fn log_prob_error(snapshot: &Snapshot, fragment: &Fragment) -> Result<Option
 
 /// What ran when the step was decided; nothing where the option was taken away.
 fn running(step: &Transition) -> Running {
-    if step.option_prev == NO_OPTION || matches!(step.forced, Forced::Init | Forced::Preempted) {
+    if step.choice.option_prev == NO_OPTION || matches!(step.choice.forced, Forced::Init | Forced::Preempted) {
         Running::default()
     } else {
-        Running { option: Some(step.option_prev), age: step.option_age }
+        Running { option: Some(step.choice.option_prev), age: step.choice.option_age }
     }
 }

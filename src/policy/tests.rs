@@ -68,15 +68,15 @@ fn options_are_drawn_by_the_law_that_is_recorded() {
         let decisions =
             policy.decide(&observations, &vec![start; count], &mut draws(count, 0), Sampling::Stochastic).unwrap();
         for option in 0..3u8 {
-            let mine: Vec<_> = decisions.iter().filter(|decision| decision.option == option).collect();
+            let mine: Vec<_> = decisions.iter().filter(|decision| decision.choice.option == option).collect();
             let share = mine.len() as f64 / count as f64;
-            let want = f64::from(mine[0].log_prob_option.exp());
+            let want = f64::from(mine[0].choice.log_prob_option.exp());
             let sigma = (want * (1.0 - want) / count as f64).sqrt();
             assert!((share - want).abs() < 4.0 * sigma, "option {option}: drawn {share}, recorded {want}");
             assert!(0.02 < want, "the test sees every option");
         }
-        let ended = decisions.iter().filter(|decision| decision.option_terminated).count() as f64 / count as f64;
-        let beta = f64::from(decisions[0].termination_prob);
+        let ended = decisions.iter().filter(|decision| decision.choice.option_terminated).count() as f64 / count as f64;
+        let beta = f64::from(decisions[0].choice.termination_prob);
         assert!((ended - beta).abs() < 4.0 * (0.25 / count as f64).sqrt(), "ended {ended}, beta {beta}");
     }
 }
@@ -92,7 +92,8 @@ fn proposals_have_the_recorded_density() {
     let outputs = policy.outputs(&observations[..OBS]).unwrap();
     let (mut sum, mut squares) = (0.0, 0.0);
     for decision in &decisions {
-        let z = (f64::from(decision.proposal[1]) - f64::from(outputs.mean(0, 0)[1])) / outputs.log_std(0, 0)[1].exp();
+        let z = (f64::from(decision.choice.proposal[1]) - f64::from(outputs.mean(0, 0)[1]))
+            / outputs.log_std(0, 0)[1].exp();
         sum += z;
         squares += z * z;
     }
@@ -101,7 +102,7 @@ fn proposals_have_the_recorded_density() {
     assert!((squares / count - 1.0).abs() < 4.0 * (2.0 / count).sqrt());
     let entropy: f64 =
         outputs.log_std(0, 0).iter().map(|log_std| log_std + 0.5 * (std::f64::consts::TAU.ln() + 1.0)).sum();
-    let mean: f64 = decisions.iter().map(|decision| f64::from(decision.log_prob_action)).sum::<f64>() / count;
+    let mean: f64 = decisions.iter().map(|decision| f64::from(decision.choice.log_prob_action)).sum::<f64>() / count;
     assert!((mean + entropy).abs() < 4.0 / count.sqrt(), "mean log density {mean}, entropy {entropy}");
 }
 
@@ -115,8 +116,8 @@ fn an_environment_decides_alike_whatever_stands_beside_it() {
         let mut own = vec![draws(5, 9)[env].clone()];
         let row = &observations[env * OBS..(env + 1) * OBS];
         let alone = &policy.decide(row, &runs[env..=env], &mut own, Sampling::Stochastic).unwrap()[0];
-        assert_eq!((alone.option, alone.next), (together[env].option, together[env].next));
-        for (a, b) in alone.proposal.iter().zip(&together[env].proposal) {
+        assert_eq!((alone.choice.option, alone.next), (together[env].choice.option, together[env].next));
+        for (a, b) in alone.choice.proposal.iter().zip(&together[env].choice.proposal) {
             assert!((a - b).abs() < 1e-5);
         }
     }
@@ -128,16 +129,16 @@ fn forced_steps_say_so_and_carry_no_termination_probability() {
     let observations = [0.1; 4 * OBS];
     let runs = [Running::default(), running(1, 1), running(1, 2), running(1, 6)];
     let decisions = policy.decide(&observations, &runs, &mut draws(4, 0), Sampling::Stochastic).unwrap();
-    let forced: Vec<Forced> = decisions.iter().map(|decision| decision.forced).collect();
+    let forced: Vec<Forced> = decisions.iter().map(|decision| decision.choice.forced).collect();
     assert_eq!(forced, [Forced::Init, Forced::MinSteps, Forced::Free, Forced::MaxSteps]);
     let [init, early, free, late] = &decisions[..] else { panic!() };
-    assert_eq!((init.option_prev, init.option_terminated, init.option_age), (NO_OPTION, true, 0));
-    assert_eq!((init.next.age, init.log_prob_termination, init.termination_prob), (1, 0.0, 1.0));
-    assert_eq!((early.option, early.option_terminated, early.next), (1, false, running(1, 2)));
-    assert_eq!((early.log_prob_option, early.log_prob_termination), (0.0, 0.0));
-    assert!(free.log_prob_termination < 0.0);
-    assert_eq!((late.option_terminated, late.next.age, late.log_prob_termination), (true, 1, 0.0));
-    assert!((late.log_prob_option - late.over_options[usize::from(late.option)].ln()).abs() < 1e-6);
+    assert_eq!((init.choice.option_prev, init.choice.option_terminated, init.choice.option_age), (NO_OPTION, true, 0));
+    assert_eq!((init.next.age, init.choice.log_prob_termination, init.choice.termination_prob), (1, 0.0, 1.0));
+    assert_eq!((early.choice.option, early.choice.option_terminated, early.next), (1, false, running(1, 2)));
+    assert_eq!((early.choice.log_prob_option, early.choice.log_prob_termination), (0.0, 0.0));
+    assert!(free.choice.log_prob_termination < 0.0);
+    assert_eq!((late.choice.option_terminated, late.next.age, late.choice.log_prob_termination), (true, 1, 0.0));
+    assert!((late.choice.log_prob_option - late.over_options[usize::from(late.choice.option)].ln()).abs() < 1e-6);
 }
 
 #[test]
@@ -149,10 +150,13 @@ fn mean_action_changes_the_action_and_nothing_of_the_options() {
     let mean = policy.decide(&observations, &runs, &mut draws(50, 1), Sampling::MeanAction).unwrap();
     let outputs = policy.outputs(&observations).unwrap();
     for (env, (sampled, mean)) in sampled.iter().zip(&mean).enumerate() {
-        assert_eq!((sampled.option, sampled.option_terminated), (mean.option, mean.option_terminated));
-        assert_eq!(mean.proposal, outputs.mean(env, usize::from(mean.option)));
-        assert_eq!(mean.action, mean.proposal.iter().map(|u| u.tanh()).collect::<Vec<_>>());
-        assert_ne!(sampled.proposal, mean.proposal);
+        assert_eq!(
+            (sampled.choice.option, sampled.choice.option_terminated),
+            (mean.choice.option, mean.choice.option_terminated)
+        );
+        assert_eq!(mean.choice.proposal, outputs.mean(env, usize::from(mean.choice.option)));
+        assert_eq!(mean.choice.action, mean.choice.proposal.iter().map(|u| u.tanh()).collect::<Vec<_>>());
+        assert_ne!(sampled.choice.proposal, mean.choice.proposal);
     }
 }
 
@@ -162,15 +166,15 @@ fn the_mixture_sums_the_options_by_their_law() {
     let observation = [0.4, 0.1, -0.3];
     let decision = &policy.decide(&observation, &[running(2, 4)], &mut draws(1, 1), Sampling::Stochastic).unwrap()[0];
     let outputs = policy.outputs(&observation).unwrap();
-    let beta = f64::from(decision.termination_prob);
+    let beta = f64::from(decision.choice.termination_prob);
     let density: f64 = (0..3)
         .map(|o| {
             let stays = if o == 2 { 1.0 - beta } else { 0.0 };
             let law = stays + beta * f64::from(decision.over_options[o]);
-            law * outputs.log_prob_action(0, o, &decision.proposal).exp()
+            law * outputs.log_prob_action(0, o, &decision.choice.proposal).exp()
         })
         .sum();
-    assert!((density.ln() - f64::from(decision.log_prob_mixture)).abs() < 1e-5);
+    assert!((density.ln() - f64::from(decision.choice.log_prob_mixture)).abs() < 1e-5);
 }
 
 /// tanh-Gaussian: mean .3, log_std -.5, u .8 gives a = .66403677 and log density -.17721664 with tanh's Jacobian.
@@ -201,8 +205,8 @@ fn one_option_has_no_option_level() {
         .decide(&[0.2; OBS * 2], &[Running::default(), running(0, 3)], &mut draws(2, 0), Sampling::Stochastic)
         .unwrap();
     for decision in decisions {
-        assert_eq!((decision.option, decision.log_prob_option), (0, 0.0));
-        assert_eq!(decision.log_prob_mixture, decision.log_prob_action);
+        assert_eq!((decision.choice.option, decision.choice.log_prob_option), (0, 0.0));
+        assert_eq!(decision.choice.log_prob_mixture, decision.choice.log_prob_action);
     }
 }
 
@@ -337,17 +341,20 @@ fn a_random_warm_up_acts_uniformly_and_says_so() {
     let decisions = policy.decide(&observations, &start, &mut draws(count, 0), Sampling::Stochastic).unwrap();
     let mut bins = [0.0; 10];
     for decision in &decisions {
-        let action = f64::from(decision.action[0]);
+        let action = f64::from(decision.choice.action[0]);
         bins[(5.0 * (action + 1.0)) as usize] += 1.0;
         // Uniform on [-1, 1]²: 1/4 an action; du = da / (1 - a²).
-        let want: f64 = decision.action.iter().map(|&a| ((1.0 - f64::from(a).powi(2)) / 2.0).ln()).sum();
-        if decision.action.iter().all(|a| a.abs() < 0.99) {
-            assert!((f64::from(decision.log_prob_action) - want).abs() < 1e-3);
+        let want: f64 = decision.choice.action.iter().map(|&a| ((1.0 - f64::from(a).powi(2)) / 2.0).ln()).sum();
+        if decision.choice.action.iter().all(|a| a.abs() < 0.99) {
+            assert!((f64::from(decision.choice.log_prob_action) - want).abs() < 1e-3);
         }
-        assert_eq!(decision.log_prob_mixture, decision.log_prob_action, "all options act alike");
+        assert_eq!(decision.choice.log_prob_mixture, decision.choice.log_prob_action, "all options act alike");
     }
     let chi: f64 = bins.iter().map(|bin: &f64| (bin - 2000.0).powi(2) / 2000.0).sum();
     assert!(chi < 27.9, "chi squared {chi}: 99.9 % are below with 9 degrees of freedom");
     let mean = policy.decide(&observations[..OBS], &start[..1], &mut draws(1, 0), Sampling::MeanAction).unwrap();
-    assert_eq!(mean[0].proposal, policy.outputs(&observations[..OBS]).unwrap().mean(0, usize::from(mean[0].option)));
+    assert_eq!(
+        mean[0].choice.proposal,
+        policy.outputs(&observations[..OBS]).unwrap().mean(0, usize::from(mean[0].choice.option))
+    );
 }

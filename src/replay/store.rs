@@ -194,7 +194,9 @@ impl Replay {
         let Shape { obs, action, options, .. } = self.shape;
         let fits = fragment.obs_size == obs
             && fragment.steps.iter().all(|step| {
-                step.proposal.len() == action && step.action.len() == action && usize::from(step.option) < options
+                step.choice.proposal.len() == action
+                    && step.choice.action.len() == action
+                    && usize::from(step.choice.option) < options
             });
         if !fits {
             return Err(Error::invalid(format!(
@@ -225,18 +227,18 @@ impl Replay {
             let place = Row { at: at as u16, left: (steps - at) as u16, kind: Kind::Edge, ..self.rows[row] };
             self.rows[row] = place;
             let Some(step) = fragment.steps[..end].get(first + at) else { continue };
-            self.proposals[row * action..(row + 1) * action].copy_from_slice(&step.proposal);
-            self.actions[row * action..(row + 1) * action].copy_from_slice(&step.action);
+            self.proposals[row * action..(row + 1) * action].copy_from_slice(&step.choice.proposal);
+            self.actions[row * action..(row + 1) * action].copy_from_slice(&step.choice.action);
             self.rewards[row] = step.reward;
-            self.options[row] = step.option;
+            self.options[row] = step.choice.option;
             self.rows[row] = Row {
-                age: step.option_age,
-                option_prev: step.option_prev,
-                codes: step.forced as u8 + 8 * u8::from(step.option_terminated) + 16 * step.end as u8,
+                age: step.choice.option_age,
+                option_prev: step.choice.option_prev,
+                codes: step.choice.forced as u8 + 8 * u8::from(step.choice.option_terminated) + 16 * step.end as u8,
                 kind: Kind::Step,
                 ..place
             };
-            self.counts[usize::from(step.option)] += 1;
+            self.counts[usize::from(step.choice.option)] += 1;
             self.prioritise(row, self.highest);
         }
     }

@@ -15,22 +15,24 @@ fn transition(t: u32) -> Transition {
         episode: 2,
         t,
         stamp_secs: 0.05,
-        option_prev: if t == 0 { NO_OPTION } else { 1 },
-        option: 1,
-        option_terminated: t == 0,
-        forced: if t == 0 { Forced::Init } else { Forced::MaxSteps },
-        option_age: t,
-        proposal: vec![0.5, -0.5],
-        action: vec![sign + 0.25, -sign - 0.25],
+        choice: Choice {
+            option_prev: if t == 0 { NO_OPTION } else { 1 },
+            option: 1,
+            option_terminated: t == 0,
+            forced: if t == 0 { Forced::Init } else { Forced::MaxSteps },
+            option_age: t,
+            proposal: vec![0.5, -0.5],
+            action: vec![sign + 0.25, -sign - 0.25],
+            log_prob_action: -1.0,
+            log_prob_option: -2.0,
+            log_prob_termination: 0.0,
+            log_prob_mixture: -3.0,
+            termination_prob: 0.125,
+        },
         filtered: false,
         intervened: true,
         reward: sign - 0.75,
         end: if t == 0 { End::None } else { End::Truncated },
-        log_prob_action: -1.0,
-        log_prob_option: -2.0,
-        log_prob_termination: 0.0,
-        log_prob_mixture: -3.0,
-        termination_prob: 0.125,
     }
 }
 
@@ -137,7 +139,7 @@ fn rclpy_reads_what_we_write_and_we_read_what_it_writes() {
         want.seq = 12;
         for step in &mut want.fragments[0].steps {
             step.reward *= 2.0;
-            step.option_terminated ^= true;
+            step.choice.option_terminated ^= true;
         }
         want.fragments[0].steps[1].end = End::Terminated;
         want.episodes[0].option_runs = vec![1, 2];

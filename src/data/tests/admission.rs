@@ -168,7 +168,7 @@ fn a_gap_in_the_steps_counts_what_the_rollout_dropped() {
 fn a_malformed_batch_cannot_lie_about_its_place() {
     let (mut admission, id) = (admission(1), stream("r0", 1));
     let mut bad = Batch { first_step: 1 << 60, ..batch(0, 0) };
-    bad.fragments[0].steps[0].option = 77;
+    bad.fragments[0].steps[0].choice.option = 77;
     insist(&mut admission, &bad);
     admit(&mut admission, batch(1, 0));
     admission.consumed(&id, 1);

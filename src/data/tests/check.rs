@@ -85,8 +85,8 @@ fn shapes_must_fit_the_contract() {
     malformed("13 floats of observations; 6 steps need 14", |batch| {
         batch.fragments[0].observations.pop();
     });
-    malformed("proposal", |batch| batch.fragments[0].steps[2].proposal.push(0.0));
-    malformed("action", |batch| batch.fragments[0].steps[2].action.clear());
+    malformed("proposal", |batch| batch.fragments[0].steps[2].choice.proposal.push(0.0));
+    malformed("action", |batch| batch.fragments[0].steps[2].choice.action.clear());
     malformed("count 2 and 3 options", |batch| {
         batch.episodes[0].option_steps.pop();
     });
@@ -94,21 +94,21 @@ fn shapes_must_fit_the_contract() {
 
 #[test]
 fn codes_must_make_sense() {
-    malformed("no such option", |batch| batch.fragments[0].steps[1].option = 3);
-    malformed("no such former option", |batch| batch.fragments[0].steps[1].option_prev = 3);
-    malformed("no former option", |batch| batch.fragments[0].steps[1].option_prev = NO_OPTION);
-    malformed("no former option", |batch| batch.fragments[0].steps[1].forced = Forced::Init);
+    malformed("no such option", |batch| batch.fragments[0].steps[1].choice.option = 3);
+    malformed("no such former option", |batch| batch.fragments[0].steps[1].choice.option_prev = 3);
+    malformed("no former option", |batch| batch.fragments[0].steps[1].choice.option_prev = NO_OPTION);
+    malformed("no former option", |batch| batch.fragments[0].steps[1].choice.forced = Forced::Init);
     malformed("drawn at the start", |batch| {
         let start = &mut batch.fragments[0].steps[0];
-        (start.forced, start.option_prev) = (Forced::Free, 1);
+        (start.choice.forced, start.choice.option_prev) = (Forced::Free, 1);
     });
-    malformed("of age 0", |batch| batch.fragments[0].steps[0].option_age = 1);
-    malformed("without ending", |batch| batch.fragments[0].steps[1].option = 2);
+    malformed("of age 0", |batch| batch.fragments[0].steps[0].choice.option_age = 1);
+    malformed("without ending", |batch| batch.fragments[0].steps[1].choice.option = 2);
     malformed("least duration", |batch| {
         let step = &mut batch.fragments[0].steps[1];
-        (step.option_terminated, step.forced) = (true, Forced::MinSteps);
+        (step.choice.option_terminated, step.choice.forced) = (true, Forced::MinSteps);
     });
-    malformed("longest duration", |batch| batch.fragments[0].steps[1].forced = Forced::MaxSteps);
+    malformed("longest duration", |batch| batch.fragments[0].steps[1].choice.forced = Forced::MaxSteps);
     malformed("have no end", |batch| batch.episodes[0].end = End::None);
 }
 
@@ -139,14 +139,14 @@ fn every_number_must_be_finite() {
     not_finite(|batch| batch.fragments[1].observations[5] = f32::NAN);
     not_finite(|batch| batch.fragments[0].finals[0].observation[1] = f32::INFINITY);
     not_finite(|batch| batch.fragments[0].steps[1].reward = f32::NAN);
-    not_finite(|batch| batch.fragments[0].steps[1].proposal[0] = f32::NEG_INFINITY);
-    not_finite(|batch| batch.fragments[0].steps[1].action[0] = f32::NAN);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.proposal[0] = f32::NEG_INFINITY);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.action[0] = f32::NAN);
     not_finite(|batch| batch.fragments[0].steps[1].stamp_secs = f64::NAN);
-    not_finite(|batch| batch.fragments[0].steps[1].log_prob_action = f32::NAN);
-    not_finite(|batch| batch.fragments[0].steps[1].log_prob_option = f32::NEG_INFINITY);
-    not_finite(|batch| batch.fragments[0].steps[1].log_prob_termination = f32::NAN);
-    not_finite(|batch| batch.fragments[0].steps[1].log_prob_mixture = f32::NAN);
-    not_finite(|batch| batch.fragments[0].steps[1].termination_prob = f32::NAN);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.log_prob_action = f32::NAN);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.log_prob_option = f32::NEG_INFINITY);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.log_prob_termination = f32::NAN);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.log_prob_mixture = f32::NAN);
+    not_finite(|batch| batch.fragments[0].steps[1].choice.termination_prob = f32::NAN);
     not_finite(|batch| batch.episodes[0].episode_return = f32::NAN);
     not_finite(|batch| batch.episodes[0].final_error = f32::NAN);
     not_finite(|batch| batch.episodes[0].stamp_secs = f64::INFINITY);

@@ -3,7 +3,7 @@
 use crate::config::UpdateMode;
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Options, Told};
 use crate::data::{
-    End, Final, Forced, Fragment, LearnerStatus, NO_OPTION, Origin, RolloutStatus, StreamId, Transition,
+    Choice, End, Final, Forced, Fragment, LearnerStatus, NO_OPTION, Origin, RolloutStatus, StreamId, Transition,
 };
 use crate::robot::Robot;
 use std::sync::Arc;
@@ -51,22 +51,24 @@ pub(super) fn fragment(env: u32, first: u64, len: u64, period: u64, version: u64
                 episode: n / period,
                 t,
                 stamp_secs: n as f64 * 0.05,
-                option_prev: if t == 0 { NO_OPTION } else { 1 },
-                option: 1,
-                option_terminated: t == 0,
-                forced: if t == 0 { Forced::Init } else { Forced::Free },
-                option_age: t,
-                proposal: vec![0.5],
-                action: vec![0.25],
+                choice: Choice {
+                    option_prev: if t == 0 { NO_OPTION } else { 1 },
+                    option: 1,
+                    option_terminated: t == 0,
+                    forced: if t == 0 { Forced::Init } else { Forced::Free },
+                    option_age: t,
+                    proposal: vec![0.5],
+                    action: vec![0.25],
+                    log_prob_action: -0.5,
+                    log_prob_option: -1.0,
+                    log_prob_termination: 0.0,
+                    log_prob_mixture: -0.7,
+                    termination_prob: 0.1,
+                },
                 filtered: false,
                 intervened: false,
                 reward: -1.0,
                 end: if (n + 1).is_multiple_of(period) { End::Truncated } else { End::None },
-                log_prob_action: -0.5,
-                log_prob_option: -1.0,
-                log_prob_termination: 0.0,
-                log_prob_mixture: -0.7,
-                termination_prob: 0.1,
             }
         })
         .collect();

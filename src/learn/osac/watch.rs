@@ -96,11 +96,12 @@ impl Watched {
         all.push("lag/mean", mean(lags()));
         all.push("lag/max", lags().fold(0.0, f64::max));
         let options = learner.contract.options.count;
-        let running = |step: &&&Transition| usize::from(step.option_prev) < options;
-        let switches = steps.iter().filter(running).filter(|step| step.option != step.option_prev).count();
+        let running = |step: &&&Transition| usize::from(step.choice.option_prev) < options;
+        let switches =
+            steps.iter().filter(running).filter(|step| step.choice.option != step.choice.option_prev).count();
         all.push("options/switch_rate", switches as f64 / steps.iter().filter(running).count().max(1) as f64);
         for (option, remembered) in learner.replay.counts().iter().enumerate() {
-            let share = steps.iter().filter(|step| usize::from(step.option) == option).count() as f64 / count;
+            let share = steps.iter().filter(|step| usize::from(step.choice.option) == option).count() as f64 / count;
             all.push(format!("options/{option}/share"), share);
             all.push(format!("options/{option}/remembered"), *remembered as f64);
         }

@@ -53,7 +53,7 @@ fn fresh_data_has_ratio_one_at_both_levels() {
     let rows = World::new(8).collect(&acting(&learner, 2), 64);
     let prepared = learner.prepare(&rows, 2).unwrap();
     for kind in [Forced::Free, Forced::Init, Forced::MinSteps, Forced::MaxSteps] {
-        assert!(prepared.gathered.steps.iter().any(|step| step.forced == kind), "{kind:?} was seen");
+        assert!(prepared.gathered.steps.iter().any(|step| step.choice.forced == kind), "{kind:?} was seen");
     }
     for logs in [&prepared.estimated.log_rho_action, &prepared.estimated.log_rho_option] {
         let worst = logs.iter().map(|log| log.abs()).fold(0.0, f64::max);
@@ -173,9 +173,9 @@ const ORDER: [usize; 3] = [2, 0, 1];
 
 fn relabel(learner: &HsPpo, contract: &Contract, rows: &mut [Fragment]) -> State {
     for step in rows.iter_mut().flat_map(|row| &mut row.steps) {
-        step.option = ORDER[usize::from(step.option)] as u8;
-        if step.option_prev != NO_OPTION {
-            step.option_prev = ORDER[usize::from(step.option_prev)] as u8;
+        step.choice.option = ORDER[usize::from(step.choice.option)] as u8;
+        if step.choice.option_prev != NO_OPTION {
+            step.choice.option_prev = ORDER[usize::from(step.choice.option_prev)] as u8;
         }
     }
     let mut state = learner.state();

@@ -76,22 +76,11 @@ fn constant(policy: &Policy, end: End, version: u64) -> Vec<Fragment> {
                     episode,
                     t: t as u32,
                     stamp_secs: 0.0,
-                    option_prev: decision.option_prev,
-                    option: decision.option,
-                    option_terminated: decision.option_terminated,
-                    forced: decision.forced,
-                    option_age: decision.option_age,
-                    proposal: decision.proposal,
-                    action: decision.action,
+                    choice: decision.choice,
                     filtered: false,
                     intervened: false,
                     reward: 1.0,
                     end: if t == 7 { end } else { End::None },
-                    log_prob_action: decision.log_prob_action,
-                    log_prob_option: decision.log_prob_option,
-                    log_prob_termination: decision.log_prob_termination,
-                    log_prob_mixture: decision.log_prob_mixture,
-                    termination_prob: decision.termination_prob,
                 });
                 if t == 7 {
                     let step = row.steps.len() - 1;

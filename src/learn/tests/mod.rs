@@ -87,8 +87,8 @@ impl World {
             for (env, decision) in decisions.into_iter().enumerate() {
                 let point = &mut self.points[env];
                 rows[env].observations.extend_from_slice(&point.observe());
-                point.at[0] += 0.3 * decision.action[0];
-                point.at[1] += 0.3 * decision.action[1];
+                point.at[0] += 0.3 * decision.choice.action[0];
+                point.at[1] += 0.3 * decision.choice.action[1];
                 let reward = -point.error();
                 let out = point.at.iter().any(|x| x.abs() > 1.5);
                 let end = match point.t {
@@ -102,22 +102,11 @@ impl World {
                     episode: point.episode,
                     t: point.t,
                     stamp_secs: 0.0,
-                    option_prev: decision.option_prev,
-                    option: decision.option,
-                    option_terminated: decision.option_terminated,
-                    forced: decision.forced,
-                    option_age: decision.option_age,
-                    proposal: decision.proposal,
-                    action: decision.action,
+                    choice: decision.choice,
                     filtered: false,
                     intervened: false,
                     reward: if out { -10.0 } else { reward },
                     end,
-                    log_prob_action: decision.log_prob_action,
-                    log_prob_option: decision.log_prob_option,
-                    log_prob_termination: decision.log_prob_termination,
-                    log_prob_mixture: decision.log_prob_mixture,
-                    termination_prob: decision.termination_prob,
                 });
                 point.t += 1;
                 point.running = decision.next;

@@ -99,8 +99,8 @@ impl Textbook {
             }
             for (t, step) in row.steps.iter().enumerate() {
                 inputs.extend(normalise(row.observation(t)));
-                actions.extend_from_slice(&step.proposal);
-                old.push(step.log_prob_action);
+                actions.extend_from_slice(&step.choice.proposal);
+                old.push(step.choice.log_prob_action);
                 advantages.push(own[t]);
                 targets.push((own[t] + at(row.observation(t))) as f32);
             }

@@ -38,8 +38,10 @@ fn one_step_targets_bootstrap_where_the_step_led() {
     let mut estimates = prepared.estimated.estimates.iter();
     for row in &rows {
         for (t, step) in row.steps.iter().enumerate() {
-            let age = Running { option: None, age: step.option_age }.next(step.option, step.option_terminated).age;
-            let running = Running { option: Some(step.option), age };
+            let age = Running { option: None, age: step.choice.option_age }
+                .next(step.choice.option, step.choice.option_terminated)
+                .age;
+            let running = Running { option: Some(step.choice.option), age };
             let value = if step.end == End::Terminated {
                 0.0
             } else {
@@ -63,8 +65,8 @@ fn a_bootstrap_knows_the_age_of_the_option_that_runs_on() {
         let last = (row + 1) * 64 - 1;
         let Next::Edge(edge) = gathered.next[last] else { continue };
         let step = &fragment.steps[63];
-        let age = if step.option_terminated { 1 } else { step.option_age + 1 };
-        assert_eq!(gathered.edges[edge], Running { option: Some(step.option), age });
+        let age = if step.choice.option_terminated { 1 } else { step.choice.option_age + 1 };
+        assert_eq!(gathered.edges[edge], Running { option: Some(step.choice.option), age });
     }
     for (row, step) in gathered.steps.iter().enumerate() {
         let within = (row + 1) % 64 != 0;
@@ -77,19 +79,20 @@ fn a_bootstrap_knows_the_age_of_the_option_that_runs_on() {
 fn a_pre_emption_cuts_the_trace_and_its_choice_is_masked() {
     let (learner, mut rows) = fresh(3, &Config { lam: 0.95, lam_option: 1.0, ..exact() });
     let at = (1..63).find(|&t| rows[0].steps[t].end == End::None && rows[0].steps[t - 1].end == End::None).unwrap();
-    let prev = rows[0].steps[at - 1].option;
+    let prev = rows[0].steps[at - 1].choice.option;
     let policy = acting(&learner, 1);
     let outputs = policy.outputs(rows[0].observation(at)).unwrap();
     let step = &mut rows[0].steps[at];
-    (step.forced, step.option_terminated, step.option_prev, step.option_age) = (Forced::Preempted, true, prev, 4);
-    step.log_prob_option = outputs.log_over_options(0)[usize::from(step.option)] as f32;
+    (step.choice.forced, step.choice.option_terminated, step.choice.option_prev, step.choice.option_age) =
+        (Forced::Preempted, true, prev, 4);
+    step.choice.log_prob_option = outputs.log_over_options(0)[usize::from(step.choice.option)] as f32;
     let prepared = learner.prepare(&rows, 1).unwrap();
     let Next::Edge(edge) = prepared.gathered.next[at - 1] else { panic!("the trace runs on") };
     assert_eq!(prepared.gathered.edges[edge].option, Some(prev));
     assert!(prepared.estimated.log_rho_option[at].abs() < 1e-5);
     let advantage = prepared.batch.column(crate::learn::batch::Column::AdvantageOption);
     assert_eq!(advantage.double_value(&[at as i64]), 0.0);
-    let init = (0..64).filter(|&t| rows[0].steps[t].forced == Forced::Init);
+    let init = (0..64).filter(|&t| rows[0].steps[t].choice.forced == Forced::Init);
     assert!(init.map(|t| advantage.double_value(&[t as i64]).abs()).all(|advantage| 0.0 < advantage), "starts count");
     let others: f64 = (0..64).map(|t| advantage.double_value(&[t]).abs()).sum();
     assert!(others > 1.0);
@@ -105,12 +108,16 @@ fn a_change_of_option_pays_in_the_sample_and_in_the_expectation() {
     let (mut changes, mut row) = (0, 0);
     for fragment in &rows[..2] {
         for (t, step) in fragment.steps.iter().enumerate() {
-            let running = match step.option_prev {
+            let running = match step.choice.option_prev {
                 NO_OPTION => Running::default(),
-                option => Running { option: Some(option), age: step.option_age },
+                option => Running { option: Some(option), age: step.choice.option_age },
             };
             let worth = arrival_worth(&learner, fragment.observation(t), running, eta);
-            let paid = if step.option_prev != NO_OPTION && step.option_prev != step.option { eta } else { 0.0 };
+            let paid = if step.choice.option_prev != NO_OPTION && step.choice.option_prev != step.choice.option {
+                eta
+            } else {
+                0.0
+            };
             changes += usize::from(paid > 0.0);
             let want = prepared.estimated.values[row] - paid - worth;
             let found = prepared.estimated.estimates[row].advantage_option;
@@ -159,14 +166,14 @@ fn rows_that_do_not_fit_are_refused_and_change_nothing() {
     };
     refused(&|row| row.observations[4] = f32::NAN, "observation that is not finite");
     refused(&|row| row.steps[3].reward = f32::INFINITY, "not finite in step 3");
-    refused(&|row| row.steps[3].log_prob_option = f32::NAN, "not finite in step 3");
-    refused(&|row| row.steps[3].option = 3, "the options are 3");
+    refused(&|row| row.steps[3].choice.log_prob_option = f32::NAN, "not finite in step 3");
+    refused(&|row| row.steps[3].choice.option = 3, "the options are 3");
     refused(&|row| row.steps[3].version = 2, "decided by version 2");
-    refused(&|row| row.steps[3].proposal.truncate(1), "proposes 1 floats");
+    refused(&|row| row.steps[3].choice.proposal.truncate(1), "proposes 1 floats");
     refused(&|row| row.observations.truncate(9), "observed floats");
     refused(&|row| row.steps[3].end = End::Truncated, "without its last observation");
-    let at = rows[1].steps.iter().position(|step| step.forced == Forced::MinSteps).unwrap();
-    refused(&|row| row.steps[at].option = (row.steps[at].option + 1) % 3, "has no probability");
+    let at = rows[1].steps.iter().position(|step| step.choice.forced == Forced::MinSteps).unwrap();
+    refused(&|row| row.steps[at].choice.option = (row.steps[at].choice.option + 1) % 3, "has no probability");
     assert!(learner.update(&[], 1).is_err());
 }
 

@@ -110,15 +110,16 @@ fn lagging_data_is_weighed_and_told() {
     let mut apart = [0.0f64; 2];
     for (t, step) in rows[0].steps.iter().enumerate() {
         let outputs = policy.outputs(rows[0].observation(t)).unwrap();
-        let option = usize::from(step.option);
-        let running = match step.option_prev {
+        let option = usize::from(step.choice.option);
+        let running = match step.choice.option_prev {
             NO_OPTION => Running::default(),
-            prev => Running { option: Some(prev), age: step.option_age },
+            prev => Running { option: Some(prev), age: step.choice.option_age },
         };
         let logit = running.option.map_or(0.0, |prev| outputs.termination(0, usize::from(prev)));
         let arrival = Arrival::new(logit, running, &policy.contract().options);
-        let action = outputs.log_prob_action(0, option, &step.proposal) - f64::from(step.log_prob_action);
-        let choice = arrival.log_transition(option, &outputs.log_over_options(0)) - f64::from(step.log_prob_option);
+        let action = outputs.log_prob_action(0, option, &step.choice.proposal) - f64::from(step.choice.log_prob_action);
+        let choice =
+            arrival.log_transition(option, &outputs.log_over_options(0)) - f64::from(step.choice.log_prob_option);
         let estimate = &prepared.estimated.estimates[t];
         for (level, (want, log, rho)) in [
             (action, prepared.estimated.log_rho_action[t], estimate.rho_action),
@@ -151,8 +152,8 @@ fn the_metrics_of_the_options_add_up() {
     let weighed: f64 = (0..3).map(|o| get(&format!("options/{o}/share")) * get(&format!("options/{o}/weight"))).sum();
     assert!((shares - 1.0).abs() < 1e-12 && (weighed - 1.0).abs() < 1e-12);
     let steps: Vec<_> = rows.iter().flat_map(|row| &row.steps).collect();
-    let arrivals = steps.iter().filter(|step| step.option_prev != NO_OPTION);
-    let switches = arrivals.clone().filter(|step| step.option_prev != step.option).count();
+    let arrivals = steps.iter().filter(|step| step.choice.option_prev != NO_OPTION);
+    let switches = arrivals.clone().filter(|step| step.choice.option_prev != step.choice.option).count();
     assert!((get("options/switch_rate") - switches as f64 / arrivals.count() as f64).abs() < 1e-12);
     for name in [
         "losses/value_loss",
@@ -172,8 +173,8 @@ fn the_metrics_of_the_options_add_up() {
     ] {
         assert!(get(name).is_finite());
     }
-    let ended = steps.iter().filter(|step| step.option_prev == 1 && step.option_terminated);
-    let ages: Vec<f64> = ended.map(|step| f64::from(step.option_age)).collect();
+    let ended = steps.iter().filter(|step| step.choice.option_prev == 1 && step.choice.option_terminated);
+    let ages: Vec<f64> = ended.map(|step| f64::from(step.choice.option_age)).collect();
     assert!((get("options/1/duration_mean") - ages.iter().sum::<f64>() / ages.len() as f64).abs() < 1e-12);
     let names: Vec<&str> = metrics.iter().map(|(name, _)| name).collect();
     let mut unique = names.clone();

@@ -459,7 +459,7 @@ impl Pilot {
         }
         let mut choice = self.choose(measured, &goal)?;
         let flat = self.loaded.as_ref().is_none_or(|loaded| loaded.snapshot.contract.options.count == 1);
-        if choice.0.option_terminated && !flat && self.swap() {
+        if choice.0.choice.option_terminated && !flat && self.swap() {
             choice = self.choose(measured, &goal)?; // the option ended under the old weights; the new ones choose
         }
         let (decision, observation, target) = choice;
@@ -469,16 +469,16 @@ impl Pilot {
             let said = loaded.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
             self.trouble = said.err().map(|error| error.to_string());
         }
-        let switched = decision.option != decision.option_prev;
+        let switched = decision.choice.option != decision.choice.option_prev;
         acts.target = Some(self.joints.command(measured.stamp_secs, &target));
         acts.option = Some(OptionState {
             stamp_secs: measured.stamp_secs,
             version: loaded.policy.version(),
             env: 0,
-            option: decision.option,
+            option: decision.choice.option,
             duration: decision.next.age,
             switched,
-            termination_prob: decision.termination_prob,
+            termination_prob: decision.choice.termination_prob,
             option_values: loaded.policy.values(&observation)?,
             option_probs: decision.over_options,
         });
@@ -503,7 +503,7 @@ impl Pilot {
         let step_rad = contract.action.step_rad(contract.control_period_secs);
         let limits = contract.robot.limits();
         let target = std::array::from_fn(|joint| {
-            let moved = reference[joint] + step_rad * f64::from(decision.action[joint]);
+            let moved = reference[joint] + step_rad * f64::from(decision.choice.action[joint]);
             moved.clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
         });
         Ok((decision, observation, target))

@@ -114,14 +114,17 @@ fn each_step_leads_where_the_arm_went() {
             for joint in 0..ARM_DOF {
                 // Ideal arms: the next position is the present one moved by the action.
                 let moved = next[joint] - now[joint];
-                assert!((moved - 0.08 * step.action[joint]).abs() < 1e-5, "step {index} joint {joint} moved {moved}");
+                assert!(
+                    (moved - 0.08 * step.choice.action[joint]).abs() < 1e-5,
+                    "step {index} joint {joint} moved {moved}"
+                );
             }
             assert_eq!(step.end == End::Truncated, step.t == 49);
-            assert_eq!(step.forced == Forced::Init, step.t == 0);
+            assert_eq!(step.choice.forced == Forced::Init, step.t == 0);
             let goal = &next[24..27];
             assert_eq!(goal, &now[24..27], "the goal stays within an episode");
             let distance = (0..3).map(|axis| (next[24 + axis] - next[21 + axis]).powi(2)).sum::<f32>().sqrt();
-            let effort: f32 = step.action.iter().map(|value| value * value).sum();
+            let effort: f32 = step.choice.action.iter().map(|value| value * value).sum();
             let near = |scale: f32| 0.5 * (-(distance / scale).powi(2)).exp();
             let reward = -distance - 0.005 * effort + near(0.05) + near(0.01);
             assert!((step.reward - reward).abs() < 1e-4, "{} is not {reward}", step.reward);

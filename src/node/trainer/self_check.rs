@@ -108,32 +108,21 @@ mod tests {
             let decided =
                 policy.decide(&observation, &[running], &mut draws(1, t as u64), Sampling::Stochastic).unwrap();
             let mut decision = decided[0].clone();
-            done(&mut decision.proposal);
+            done(&mut decision.choice.proposal);
             running = decision.next;
             steps.push(Transition {
                 version: acting.version,
                 episode: 0,
                 t: t as u32,
                 stamp_secs: 0.0,
-                option_prev: decision.option_prev,
-                option: decision.option,
-                option_terminated: decision.option_terminated,
-                forced: decision.forced,
-                option_age: decision.option_age,
-                proposal: decision.proposal,
-                action: decision.action,
+                choice: decision.choice,
                 filtered: false,
                 intervened: false,
                 reward: 0.0,
                 end: End::None,
-                log_prob_action: decision.log_prob_action,
-                log_prob_option: decision.log_prob_option,
-                log_prob_termination: decision.log_prob_termination,
-                log_prob_mixture: decision.log_prob_mixture,
-                termination_prob: decision.termination_prob,
             });
         }
-        let mut forced: Vec<Forced> = steps.iter().map(|step| step.forced).collect();
+        let mut forced: Vec<Forced> = steps.iter().map(|step| step.choice.forced).collect();
         forced.dedup();
         assert!(3 < forced.len(), "the row sees free and forced decisions");
         let fragment = Fragment { env: 0, first: 0, obs_size: OBS, steps, observations, finals: vec![] };

@@ -4,7 +4,7 @@ mod store;
 mod trees;
 
 use super::{Priority, Replay, Shape};
-use crate::data::{End, Final, Forced, Fragment, NO_OPTION, Transition};
+use crate::data::{Choice, End, Final, Forced, Fragment, NO_OPTION, Transition};
 
 const SHAPE: Shape = Shape { obs: 2, action: 1, options: 3, fragment: 4 };
 
@@ -25,22 +25,24 @@ fn fragment(number: u64, steps: usize, ends: &[(usize, End)], option: impl Fn(u6
                 episode: 0,
                 t: at as u32,
                 stamp_secs: 0.0,
-                option_prev: if at == 0 { NO_OPTION } else { option(n - 1) },
-                option: option(n),
-                option_terminated: at == 0,
-                forced: if at == 0 { Forced::Init } else { Forced::Free },
-                option_age: at as u32,
-                proposal: vec![n as f32 / 1000.0],
-                action: vec![(n as f32 / 1000.0).tanh()],
+                choice: Choice {
+                    option_prev: if at == 0 { NO_OPTION } else { option(n - 1) },
+                    option: option(n),
+                    option_terminated: at == 0,
+                    forced: if at == 0 { Forced::Init } else { Forced::Free },
+                    option_age: at as u32,
+                    proposal: vec![n as f32 / 1000.0],
+                    action: vec![(n as f32 / 1000.0).tanh()],
+                    log_prob_action: 0.0,
+                    log_prob_option: 0.0,
+                    log_prob_termination: 0.0,
+                    log_prob_mixture: 0.0,
+                    termination_prob: 0.5,
+                },
                 filtered: false,
                 intervened: false,
                 reward: n as f32,
                 end: end(at),
-                log_prob_action: 0.0,
-                log_prob_option: 0.0,
-                log_prob_termination: 0.0,
-                log_prob_mixture: 0.0,
-                termination_prob: 0.5,
             })
             .collect(),
         observations: numbers.chain([number + steps as u64]).flat_map(observe).collect(),

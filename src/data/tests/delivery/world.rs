@@ -127,7 +127,7 @@ impl World {
         let fragments = vec![good.clone()];
         match poison {
             Poison::None => {}
-            Poison::Malformed => good.steps[0].option = 200,
+            Poison::Malformed => good.steps[0].choice.option = 200,
             Poison::NonFinite => good.steps[0].reward = f32::NAN,
         }
         let key = (rollout.outbox.stream().clone(), rollout.next_seq);

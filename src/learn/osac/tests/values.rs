@@ -3,7 +3,7 @@
 use super::{ALPHAS, Parameters, ROWS, config, drawn, off_policy, picked};
 use crate::config::{Osac as Config, Seed};
 use crate::contract::Normaliser;
-use crate::data::{End, Final, Forced, Fragment, NO_OPTION, Transition};
+use crate::data::{Choice, End, Final, Forced, Fragment, NO_OPTION, Transition};
 use crate::learn::osac::gather::Frame;
 use crate::learn::osac::losses::{Imagined, actor_losses, imagine, targets};
 use crate::learn::osac::twin::Twin;
@@ -141,22 +141,24 @@ fn fragment(steps: &[(u8, u8, Forced, End)], terminated: &[bool]) -> Fragment {
                 episode: 0,
                 t: at as u32,
                 stamp_secs: 0.0,
-                option_prev,
-                option,
-                option_terminated: terminated[at],
-                forced,
-                option_age: at as u32,
-                proposal: vec![float(at, 4), float(at, 5)],
-                action: vec![float(at, 4).tanh(), float(at, 5).tanh()],
+                choice: Choice {
+                    option_prev,
+                    option,
+                    option_terminated: terminated[at],
+                    forced,
+                    option_age: at as u32,
+                    proposal: vec![float(at, 4), float(at, 5)],
+                    action: vec![float(at, 4).tanh(), float(at, 5).tanh()],
+                    log_prob_action: 0.0,
+                    log_prob_option: 0.0,
+                    log_prob_termination: 0.0,
+                    log_prob_mixture: 0.0,
+                    termination_prob: 0.5,
+                },
                 filtered: false,
                 intervened: false,
                 reward: at as f32,
                 end,
-                log_prob_action: 0.0,
-                log_prob_option: 0.0,
-                log_prob_termination: 0.0,
-                log_prob_mixture: 0.0,
-                termination_prob: 0.5,
             })
             .collect(),
         observations: (0..=steps.len()).flat_map(|at| [float(at, 0), float(at, 1), float(at, 2)]).collect(),
@@ -217,7 +219,7 @@ fn responsibilities_are_the_posterior_under_the_present_actor() {
                     let known = (first != NO_OPTION).then_some(usize::from(first));
                     weight *= law(t, if t == 0 { known } else { Some(option(t - 1)) })[option(t)];
                     if t < last {
-                        weight *= outputs.log_prob_action(t, option(t), &fragment.steps[t].proposal).exp();
+                        weight *= outputs.log_prob_action(t, option(t), &fragment.steps[t].choice.proposal).exp();
                     }
                 }
                 acting[option(last)] += weight;
@@ -226,7 +228,7 @@ fn responsibilities_are_the_posterior_under_the_present_actor() {
                 }
             }
             let total: f64 = acting.iter().sum();
-            let free = fragment.steps[last].forced == Forced::Free;
+            let free = fragment.steps[last].choice.forced == Forced::Free;
             if last == 0 && free {
                 running[usize::from(first)] = total;
             }

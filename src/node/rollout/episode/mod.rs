@@ -212,7 +212,7 @@ impl Episode {
         limits: &Limits,
     ) -> [f64; ARM_DOF] {
         let from = self.reference;
-        for (joint, action) in decision.action.iter().enumerate().take(ARM_DOF) {
+        for (joint, action) in decision.choice.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
                 .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
         }
@@ -229,7 +229,7 @@ impl Episode {
             Stage::Pending(pending) => {
                 for joint in (0..ARM_DOF).filter(|&joint| LED_RAD < (reference[joint] - self.reference[joint]).abs()) {
                     let carried_out = (reference[joint] - pending.from[joint]) / step_rad;
-                    pending.decision.action[joint] = carried_out.clamp(-1.0, 1.0) as f32;
+                    pending.decision.choice.action[joint] = carried_out.clamp(-1.0, 1.0) as f32;
                     pending.filtered = true;
                 }
             }
@@ -292,7 +292,7 @@ impl Episode {
         rollout: &str,
     ) -> Arrival {
         let Pending { decision, version, stamp_secs: decided_secs, filtered, .. } = pending;
-        let judgement = task.judge(arm, &self.base_from_goal, &decision.action);
+        let judgement = task.judge(arm, &self.base_from_goal, &decision.choice.action);
         self.count(&decision, &judgement);
         let end = match self.t + 1 {
             _ if judgement.terminated => End::Terminated,
@@ -308,22 +308,11 @@ impl Episode {
             episode: self.number,
             t: self.t,
             stamp_secs: decided_secs,
-            option_prev: decision.option_prev,
-            option: decision.option,
-            option_terminated: decision.option_terminated,
-            forced: decision.forced,
-            option_age: decision.option_age,
-            proposal: decision.proposal,
-            action: decision.action,
+            choice: decision.choice,
             filtered,
             intervened: false,
             reward: judgement.reward as f32,
             end,
-            log_prob_action: decision.log_prob_action,
-            log_prob_option: decision.log_prob_option,
-            log_prob_termination: decision.log_prob_termination,
-            log_prob_mixture: decision.log_prob_mixture,
-            termination_prob: decision.termination_prob,
         });
         self.t += 1;
         self.recorded += 1;
@@ -338,10 +327,10 @@ impl Episode {
 
     fn count(&mut self, decision: &Decision, judgement: &crate::task::Judgement) {
         let sums = &mut self.sums;
-        sums.option_steps[usize::from(decision.option)] += 1;
-        if decision.option_terminated && decision.forced != Forced::Init {
-            sums.option_runs[usize::from(decision.option_prev)] += 1;
-            sums.forced_ends += u32::from(decision.forced == Forced::MaxSteps);
+        sums.option_steps[usize::from(decision.choice.option)] += 1;
+        if decision.choice.option_terminated && decision.choice.forced != Forced::Init {
+            sums.option_runs[usize::from(decision.choice.option_prev)] += 1;
+            sums.forced_ends += u32::from(decision.choice.forced == Forced::MaxSteps);
         }
         sums.episode_return += judgement.reward;
         sums.error = judgement.error;

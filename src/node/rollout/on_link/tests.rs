@@ -184,7 +184,7 @@ fn a_transition_pairs_the_states_of_successive_control_ticks() {
                     assert_eq!(now[joint], at(step.stamp_secs)[joint] as f32, "episode {} t {}", step.episode, step.t);
                     assert_eq!(next[joint], at(step.stamp_secs + 0.05)[joint] as f32);
                 }
-                assert_eq!(step.forced == Forced::Init, step.t == 0);
+                assert_eq!(step.choice.forced == Forced::Init, step.t == 0);
                 assert_eq!(now[24..27], next[24..27], "one goal an episode");
                 if step.t == 0 {
                     // the arm rests at its start, and is led there
@@ -317,11 +317,11 @@ fn what_the_guard_changed_is_recorded_as_carried_out() {
             // position + (reference - position) is the reference: it moved by what was carried out
             let reference = |row: &[f32]| row[joint] + row[14 + joint];
             let moved = reference(next) - reference(now);
-            let told = 0.08 * step.action[joint];
-            let clipped = step.filtered && step.action[joint].abs() == 1.0;
+            let told = 0.08 * step.choice.action[joint];
+            let clipped = step.filtered && step.choice.action[joint].abs() == 1.0;
             assert!(clipped || (moved - told).abs() < 1e-5, "t {} joint {joint}: {moved} is not {told}", step.t);
             if !step.filtered {
-                assert!((step.action[joint] - step.proposal[joint].tanh()).abs() < 1e-5);
+                assert!((step.choice.action[joint] - step.choice.proposal[joint].tanh()).abs() < 1e-5);
             }
         }
     }
