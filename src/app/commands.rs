@@ -3,7 +3,7 @@
 use super::evaluate::{self, Play};
 use super::rehearse::{Wire, rehearse};
 use super::{cli, status};
-use crate::config::{self, Config, Sim};
+use crate::config::{self, Config};
 use crate::data::EpisodeStats;
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
@@ -64,7 +64,7 @@ fn rehearsal(arguments: &cli::Eval, which: Which, link: &str) -> Result<Rehearsa
     let run::Checkpoint { snapshot, config, .. } = load(run, which, *episodes)?;
     let snapshot = Arc::new(snapshot);
     let lockstep =
-        evaluate::play(&snapshot, &Sim { threads: 0, ..config.sim.clone() }, *episodes, *seed, Sampling::MeanAction)?;
+        evaluate::play(&snapshot, &config, *episodes, *seed, Sampling::MeanAction)?;
     let wire = if arguments.scrambled { Wire::Scrambled } else { Wire::Plain };
     let side_by_side = evaluate::ENVIRONMENTS.min(*episodes);
     let linked = rehearse(&snapshot, &config.sim, (preset, &told.guard), wire, *episodes, side_by_side, *seed)?;
@@ -89,8 +89,8 @@ fn load(path: &Path, which: Which, episodes: usize) -> Result<run::Checkpoint> {
 
 fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampling) -> Result<(Evaluation, f64)> {
     let run::Checkpoint { snapshot, config, .. } = load(path, which, episodes)?;
-    let (snapshot, sim) = (Arc::new(snapshot), Sim { threads: 0, ..config.sim });
-    let Play { episodes, runs, termination_prob } = evaluate::play(&snapshot, &sim, episodes, seed, how)?;
+    let snapshot = Arc::new(snapshot);
+    let Play { episodes, runs, termination_prob } = evaluate::play(&snapshot, &config, episodes, seed, how)?;
     let finished = |runs: &Vec<evaluate::OptionRun>| -> Vec<u32> {
         runs.iter().filter(|run| !run.censored).map(|run| run.steps).collect()
     };

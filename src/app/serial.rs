@@ -41,7 +41,7 @@ impl Serial {
         let period_secs = contract.control_period_secs;
         let num_envs = config.train.envs;
         let task = crate::task::find(&config.task)?;
-        let arms = Arms::new(num_envs, config.robot, &config.sim, period_secs, task.cube())?;
+        let arms = Arms::new(num_envs, config.robot, &config.sim, period_secs, task.cube())?.led(config.lead())?;
         // Numbering starts again in each life, hence another stream.
         let incarnation = u64::from(trainer.identity().1);
         let stream = StreamId { rollout: "serial".into(), incarnation };

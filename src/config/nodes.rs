@@ -14,9 +14,8 @@ pub struct Sim {
     pub threads: usize,
     /// What it adds to physics.
     pub told: Told,
-    /// Lockstep: joint targets go from one to the next along a line throughout the control tick, as a guard leads an arm;
-    /// otherwise at once.
-    pub ramp: bool,
+    /// Lockstep: targets are followed as the guard leads an arm, with its rate, smoothing and limits; otherwise at once.
+    pub led: bool,
     /// Who keeps the time.
     pub mode: SimMode,
     /// Paced: states and commands taken a second of its time.
@@ -133,7 +132,7 @@ impl Default for Sim {
             timestep_secs: 1.0 / 240.0,
             threads: 0,
             told: Told::default(),
-            ramp: true,
+            led: true,
             mode: SimMode::Lockstep,
             state_rate_hz: 60.0,
             real_time_factor: 1.0,

@@ -28,8 +28,7 @@ impl Paced {
     /// At the ready pose, with open fingers, at time 0.
     pub fn new(robot: Robot, config: &config::Sim) -> Result<Self> {
         let tick_secs = 1.0 / config.state_rate_hz;
-        // Isaac Sim takes a target at once
-        let single = config::Sim { threads: 1, ramp: false, ..config.clone() };
+        let single = config::Sim { threads: 1, ..config.clone() };
         Ok(Self {
             arms: Arms::new(1, robot, &single, tick_secs, false)?,
             names: robot.joint_names().into_iter().chain(robot.finger_joint_names()).collect(),

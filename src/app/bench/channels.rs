@@ -175,7 +175,7 @@ fn pair(
         let task = crate::task::find(&settings.task)?;
         let sim = Sim { threads: sim_threads, ..settings.sim.clone() };
         let period = settings.contract()?.control_period_secs;
-        let arms = Arms::new(num_envs, settings.robot, &sim, period, task.cube())?;
+        let arms = Arms::new(num_envs, settings.robot, &sim, period, task.cube())?.led(settings.lead())?;
         Ok(async move {
             simulator::run(
                 Lockstep::new(arms, index as u64),

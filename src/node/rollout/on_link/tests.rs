@@ -1,7 +1,7 @@
 //! The rollout on a link, against an arm that goes where it is told in its own time.
 
 use super::*;
-use crate::config::{Config, Seed, UpdateMode};
+use crate::config::{Seed, UpdateMode};
 use crate::data::{Batch, End, EpisodeStats, Follow, Forced, Hold, LearnerStatus, Outbox, StreamId, check};
 use crate::node::rollout::Rollout;
 use crate::node::rollout::tests::{contract, snapshot};
