@@ -48,7 +48,7 @@ pub fn play(snapshot: &Arc<Snapshot>, config: &Config, episodes: usize, seed: u6
     let mut lockstep = Lockstep::new(arms, 0);
     let stream = StreamId { rollout: "evaluation".into(), incarnation: 0 };
     let seed = Seed::root(seed).of(Purpose::Evaluation);
-    let mut rollout = Rollout::new(contract.clone(), num_envs, stream, seed, sampling)?;
+    let mut rollout = Rollout::new(contract.clone(), num_envs, stream, seed, sampling)?.leashed(config.leash_rad());
     rollout.install(snapshot.clone())?;
     let share = |env: u32| (episodes / num_envs + usize::from((env as usize) < episodes % num_envs)) as u64;
     let (mut finished, mut fragments) = (Vec::new(), Vec::new());

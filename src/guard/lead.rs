@@ -5,7 +5,7 @@ use super::Config;
 use super::bounds::Bounds;
 use super::joint::{Law, toward};
 use super::stop::Motion;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::robot::{ARM_DOF, PerJoint, Robot};
 
 /// Bounds and law of an arm's joints.
@@ -25,6 +25,14 @@ impl Lead {
     pub fn new(config: &Config, robot: Robot, control_period_secs: f64) -> Result<Self> {
         config.validate()?;
         let tick_secs = config.tick_secs();
+        if control_period_secs < tick_secs * (1.0 - 1e-9) {
+            return Err(Error::invalid(format!(
+                "guard.command_rate_hz = {} is under control_rate_hz = {:.1}: the guard would pass targets over; raise it, or give \
+                 sim.led: false",
+                config.command_rate_hz,
+                1.0 / control_period_secs
+            )));
+        }
         Ok(Self {
             bounds: Bounds::of(config, config.scale, [robot; 2], robot.limits(), tick_secs)?,
             law: Law::new(config.smoothing_periods * control_period_secs, tick_secs),

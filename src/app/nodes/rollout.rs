@@ -40,7 +40,8 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     let seed = Seed::root(config.seed).of(Purpose::Episodes).child(settings.index).child(settings.restarts);
     let sampling = if settings.evaluate { Sampling::MeanAction } else { Sampling::Stochastic };
     let num_envs = if settings.on_link { 1 } else { settings.num_envs };
-    let machine = Rollout::new(contract, num_envs, stream.clone(), seed, sampling)?;
+    let leash = if settings.on_link { Some(config.guard.leash_rad) } else { config.leash_rad() };
+    let machine = Rollout::new(contract, num_envs, stream.clone(), seed, sampling)?.leashed(leash);
     let follow = Follow::new(stream.clone(), num_envs, run_id);
     let hardware = settings.on_link && !config.policy.link.link().simulated;
     let hold = if hardware { Hold::Durable { capacity: HELD_BATCHES } } else { Hold::Consumed };

@@ -62,6 +62,7 @@ pub struct Rollout {
     limits: &'static Limits,
     stream: StreamId,
     sampling: Sampling,
+    leash_rad: f64,
     acting: Option<Acting>,
     sim_life: Option<u64>,
     answered: Option<ArmCommands>,
@@ -90,6 +91,7 @@ impl Rollout {
             task,
             stream,
             sampling,
+            leash_rad: f64::INFINITY,
             acting: None,
             sim_life: None,
             answered: None,
@@ -98,6 +100,11 @@ impl Rollout {
             counters: Counters::default(),
             inference: Duration::ZERO,
         })
+    }
+
+    /// References keep within this distance of the measured position [rad], as a guard keeps them; none: they run ahead.
+    pub fn leashed(self, leash_rad: Option<f64>) -> Self {
+        Self { leash_rad: leash_rad.unwrap_or(f64::INFINITY), ..self }
     }
 
     /// Takes a snapshot that fits the contract; what does not is refused, and the last good one stays.
@@ -301,7 +308,7 @@ impl Rollout {
         self.inference += begun.elapsed();
         let step_rad = self.contract.action.step_rad(self.contract.control_period_secs);
         for ((env, episode), decision) in waiting.iter_mut().zip(decisions) {
-            let target = episode.act(decision, snapshot.version, stamp_secs, step_rad, self.limits);
+            let target = episode.act(decision, snapshot.version, stamp_secs, step_rad, self.leash_rad, self.limits);
             commands.operation[*env] = Operation::Step;
             commands.position[*env] = with_fingers(target);
         }

@@ -194,6 +194,24 @@ fn a_repeated_tick_gets_the_same_answer_and_records_nothing() {
 }
 
 #[test]
+fn a_leash_keeps_the_reference_by_an_arm_that_does_not_follow() {
+    let (mut rollout, mut arms) = (rollout().leashed(Some(0.1)), Ideal::new(1));
+    tick(&mut rollout, &mut arms, ACT);
+    let start = arms.0.position.clone();
+    let mut farthest = 0.0_f64;
+    for _ in 0..40 {
+        let commands = tick(&mut rollout, &mut arms, ACT);
+        for env in 0..ENVS {
+            for joint in 0..ARM_DOF {
+                farthest = farthest.max((commands.position[env][joint] - start[env][joint]).abs());
+            }
+        }
+        arms.0.position.clone_from(&start);
+    }
+    assert!((farthest - 0.1).abs() < 1e-12, "{farthest}");
+}
+
+#[test]
 fn holding_changes_no_decision() {
     let run = |hold: bool| {
         let (mut rollout, mut arms) = (rollout(), Ideal::new(1));

@@ -74,6 +74,8 @@ pub(super) struct Episode {
     /// Decisions made in this environment: the key of the next draw.
     decisions: u64,
     base_from_goal: Isometry3<f64>,
+    /// Measured [rad].
+    position: [f64; ARM_DOF],
     reference: [f64; ARM_DOF],
     pub(super) running: Running,
     /// Raw observation of the newest states.
@@ -105,6 +107,7 @@ impl Episode {
             t: 0,
             decisions: 0,
             base_from_goal: Isometry3::identity(),
+            position: [0.0; ARM_DOF],
             reference: [0.0; ARM_DOF],
             running: Running::default(),
             observation: Vec::with_capacity(obs_size),
@@ -166,11 +169,8 @@ impl Episode {
             self.reference = start.position;
             self.base_from_goal = start.base_from_goal;
         }
-        let arm = Arm::new(
-            std::array::from_fn(|joint| position[joint]),
-            std::array::from_fn(|joint| velocity[joint]),
-            self.reference,
-        );
+        self.position = std::array::from_fn(|joint| position[joint]);
+        let arm = Arm::new(self.position, std::array::from_fn(|joint| velocity[joint]), self.reference);
         let answered = std::mem::take(&mut self.observation);
         task.observe(&arm, &self.base_from_goal, &mut self.observation);
         match std::mem::replace(&mut self.stage, Stage::Arrived) {
@@ -202,19 +202,22 @@ impl Episode {
         }
     }
 
-    /// Takes a decision and gives the joint targets: the reference moved by the action, inside the limits.
+    /// Takes a decision and gives the joint targets: the reference moved by the action, inside the limits, and no farther than
+    /// the leash from where the arm was measured.
     pub(super) fn act(
         &mut self,
         decision: Decision,
         version: u64,
         stamp_secs: f64,
         step_rad: f64,
+        leash_rad: f64,
         limits: &Limits,
     ) -> [f64; ARM_DOF] {
         let from = self.reference;
         for (joint, action) in decision.choice.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
-                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
+                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
+                .clamp(self.position[joint] - leash_rad, self.position[joint] + leash_rad);
         }
         self.running = decision.next;
         self.decisions += 1;
