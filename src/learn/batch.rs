@@ -1,9 +1,10 @@
-//! The steps of an update as tensors.
+//! The steps of an update, and the minibatches of them.
 
 use super::estimate::Estimated;
 use super::gather::Gathered;
 use crate::data::Forced;
 use crate::policy::Outputs;
+use std::sync::Arc;
 use tch::Tensor;
 
 /// Numbers of a step, in the columns of [`Batch::columns`].
@@ -32,20 +33,36 @@ pub(super) enum Column {
 /// Columns of a step.
 pub(super) const COLUMNS: usize = 9;
 
-/// Steps as tensors; the first dimension is the step.
+/// Steps in rows; they stand for as long as an update descends.
 pub(super) struct Batch {
     /// `[N, D]`, normalised.
     pub(super) input: Tensor,
-    /// `[N]`, the option that acted.
-    pub(super) option: Tensor,
-    /// `[N]`, the option that ran on arrival; 0 where none did.
-    pub(super) running: Tensor,
-    /// `[N, A]`.
-    pub(super) proposal: Tensor,
-    /// `[N, COLUMNS]`.
-    pub(super) columns: Tensor,
-    /// Proximal means `[N, K, A]`, where options are anchored.
-    pub(super) anchor: Option<Tensor>,
+    /// All that is no input of a network.
+    pub(super) steps: Arc<Steps>,
+}
+
+/// Steps in rows, in plain numbers.
+pub(super) struct Steps {
+    /// N, the option that acted.
+    pub(super) option: Vec<usize>,
+    /// N, the option that ran on arrival; 0 where none did.
+    pub(super) running: Vec<usize>,
+    /// N x A.
+    pub(super) proposal: Vec<f32>,
+    /// N x [`COLUMNS`].
+    pub(super) columns: Vec<f32>,
+    /// Proximal means, N x K x A, where options are anchored.
+    pub(super) anchor: Option<Vec<f32>>,
+}
+
+/// Some of the steps of a batch.
+pub(super) struct Minibatch {
+    /// `[B, D]`, normalised.
+    pub(super) input: Tensor,
+    /// B rows of `steps`.
+    pub(super) rows: Arc<[usize]>,
+    /// The whole batch's.
+    pub(super) steps: Arc<Steps>,
 }
 
 impl Batch {
@@ -81,55 +98,56 @@ impl Batch {
                 Forced::Init | Forced::MaxSteps | Forced::Preempted => set(Column::Drawn, 1.0),
             }
         }
-        let proposals: Vec<f32> = gathered.steps.iter().flat_map(|step| &step.choice.proposal).copied().collect();
-        let option: Vec<i64> = gathered.steps.iter().map(|step| i64::from(step.choice.option)).collect();
-        let running: Vec<i64> = estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0) as i64).collect();
-        let steps = count as i64;
-        Self {
-            input: input.narrow(0, 0, steps),
-            option: Tensor::from_slice(&option),
-            running: Tensor::from_slice(&running),
-            proposal: Tensor::from_slice(&proposals).view([steps, -1]),
-            columns: Tensor::from_slice(&columns).view([steps, COLUMNS as i64]),
-            anchor: anchored.then(|| outputs.means().narrow(0, 0, steps)),
-        }
+        let steps = Steps {
+            option: gathered.steps.iter().map(|step| usize::from(step.choice.option)).collect(),
+            running: estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0)).collect(),
+            proposal: gathered.steps.iter().flat_map(|step| &step.choice.proposal).copied().collect(),
+            columns,
+            anchor: anchored.then(|| (0..count).flat_map(|row| outputs.means(row)).copied().collect()),
+        };
+        Self { input: input.narrow(0, 0, count as i64), steps: Arc::new(steps) }
     }
 
-    /// The same tensors.
-    pub(super) fn share(&self) -> Self {
-        Self {
-            input: self.input.shallow_clone(),
-            option: self.option.shallow_clone(),
-            running: self.running.shallow_clone(),
-            proposal: self.proposal.shallow_clone(),
-            columns: self.columns.shallow_clone(),
-            anchor: self.anchor.as_ref().map(Tensor::shallow_clone),
-        }
+    /// Steps.
+    pub(super) fn len(&self) -> usize {
+        self.steps.option.len()
     }
 
-    /// The steps of an index `[B]`.
-    pub(super) fn select(&self, index: &Tensor) -> Self {
-        let pick = |tensor: &Tensor| tensor.index_select(0, index);
-        Self {
-            input: pick(&self.input),
-            option: pick(&self.option),
-            running: pick(&self.running),
-            proposal: pick(&self.proposal),
-            columns: pick(&self.columns),
-            anchor: self.anchor.as_ref().map(pick),
+    /// The steps of an index.
+    pub(super) fn select(&self, rows: &[usize]) -> Minibatch {
+        let index: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+        Minibatch {
+            input: self.input.index_select(0, &Tensor::from_slice(&index)),
+            rows: rows.into(),
+            steps: self.steps.clone(),
         }
-    }
-
-    /// `[N]`.
-    pub(super) fn column(&self, column: Column) -> Tensor {
-        self.columns.select(1, column as i64)
     }
 }
 
-/// The options with too little data, and their proximal log_std `[K, A]`.
+impl Steps {
+    /// A number of a step.
+    pub(super) fn column(&self, row: usize, column: Column) -> f64 {
+        f64::from(self.columns[row * COLUMNS + column as usize])
+    }
+
+    /// A floats.
+    pub(super) fn proposal(&self, row: usize) -> &[f32] {
+        let action = self.proposal.len() / self.option.len();
+        &self.proposal[row * action..(row + 1) * action]
+    }
+}
+
+impl Minibatch {
+    /// The same steps, for another thread.
+    pub(super) fn share(&self) -> Self {
+        Self { input: self.input.shallow_clone(), rows: self.rows.clone(), steps: self.steps.clone() }
+    }
+}
+
+/// The options with too little data.
 pub(super) struct Anchor {
     /// Which.
-    pub(super) options: Vec<i64>,
-    /// Before the update.
-    pub(super) log_std: Tensor,
+    pub(super) options: Vec<usize>,
+    /// Of all options before the update, K x A.
+    pub(super) log_std: Vec<f64>,
 }

@@ -5,11 +5,11 @@ use super::beside::Beside;
 use super::estimate::{Estimated, Scale, estimate, option_weights, past_returns};
 use super::gather::Gathered;
 use super::init;
-use super::loss::losses;
+use super::loss::{Weights, losses};
 use super::metrics::Metrics;
 use super::normaliser::Moments;
 use super::optimiser::{Adam, AdamState, Rates, clip_gradient};
-use super::watch::{self, Watched};
+use super::watch::{self, Seen, Watched};
 use crate::config::{self, Purpose, Seed};
 use crate::contract::{Contract, Group, Normaliser, Snapshot};
 use crate::data::Fragment;
@@ -19,7 +19,6 @@ use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tch::Tensor;
 use uuid::Uuid;
 
 /// Everything that a checkpoint keeps of the learner.
@@ -83,7 +82,7 @@ impl HsPpo {
     /// Initial parameters, drawn below `seed`.
     pub fn new(contract: Arc<Contract>, config: &config::HsPpo, seed: Seed) -> Result<Self> {
         let parameters = init::parameters(&contract, config, seed);
-        let network = Network::new(&contract, &parameters, true)?;
+        let network = Network::new(&contract, &parameters, false)?;
         let critic = network.share_critic().ok_or_else(|| Error::invalid("PPO needs an on-policy architecture"))?;
         Ok(Self {
             config: config.clone(),
@@ -201,8 +200,8 @@ impl HsPpo {
         let scarce = |option: &usize| 1 < options && counts[*option] < self.config.min_option_steps;
         let rare: Vec<usize> = (0..options).filter(scarce).collect();
         let anchor = Anchor {
-            options: rare.iter().map(|&option| option as i64).collect(),
-            log_std: self.network.split(&self.network.actor(&input)).log_std.squeeze_dim(0).detach(),
+            options: rare.clone(),
+            log_std: (0..options).flat_map(|option| outputs.log_std(0, option)).copied().collect(),
         };
         let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
         let rates = self.rates(&rare);
@@ -262,27 +261,23 @@ impl HsPpo {
         let layout = self.contract.layout();
         let mut gradient = vec![0.0; self.parameters.len()];
         let mut watched = Watched::default();
-        let steps = batch.option.size()[0] as usize;
+        let weights = Weights::new(&self.config);
         'phase: for epoch in 0..self.config.num_learning_epochs {
-            let orders = minibatches(self.seed, self.updates, epoch, steps, self.config.minibatch_size);
-            for order in orders {
+            for rows in minibatches(self.seed, self.updates, epoch, batch.len(), self.config.minibatch_size) {
                 self.pulse.fetch_add(1, Ordering::Relaxed);
-                let minibatch = batch.select(&Tensor::from_slice(&order));
+                let minibatch = batch.select(&rows);
                 self.beside.start(&minibatch)?;
-                let losses = losses(&self.network, &minibatch, anchor, &self.config, || self.beside.loss())?;
-                let total = losses.total(&self.config);
-                let seen = watch::read(&losses, &total, &self.config);
-                let too_far = seen.too_far(&self.config);
-                if seen.finite() && !too_far {
-                    total.backward();
-                }
-                self.beside.finish()?;
-                self.network.take_gradient(&mut gradient);
+                let kept = self.network.forward(&minibatch.input);
+                let outputs = Outputs::of(&self.network, kept.output());
+                let log_std = self.network.log_std().unwrap_or_default();
+                let (losses, slopes) = losses(&outputs, &log_std, &minibatch, anchor, &self.config, &weights);
+                self.network.backward(&kept, &slopes.heads, &slopes.log_std, &mut gradient);
+                let seen = Seen::new(&losses, self.beside.finish(&mut gradient)?, &self.config);
                 if !seen.finite() {
                     watched.skipped += 1;
                     continue;
                 }
-                if too_far {
+                if seen.too_far(&self.config) {
                     watched.stopped = true;
                     break 'phase;
                 }
@@ -301,8 +296,8 @@ impl HsPpo {
 }
 
 /// The seeded order of the steps in one epoch, cut into as many minibatches as `size` fits in, equal to one step.
-pub(super) fn minibatches(seed: Seed, update: u64, epoch: usize, steps: usize, size: usize) -> Vec<Vec<i64>> {
-    let mut order: Vec<i64> = (0..steps as i64).collect();
+pub(super) fn minibatches(seed: Seed, update: u64, epoch: usize, steps: usize, size: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..steps).collect();
     order.shuffle(&mut seed.of(Purpose::Minibatches).child(update).rng(epoch as u64));
     let parts = (steps / size.max(1)).max(1);
     (0..parts).map(|part| order[part * steps / parts..(part + 1) * steps / parts].to_vec()).collect()

@@ -1,143 +1,287 @@
-//! The losses, on one minibatch of steps.
+//! The losses on one minibatch of steps, and their gradient at the networks' outputs, in closed form.
+//! Below the outputs `policy` takes the gradient on.
 
-use super::batch::{Anchor, Batch, Column};
+use super::batch::{Anchor, Column, Minibatch};
 use crate::config::HsPpo;
-use crate::option::TERMINATION_LOGIT_MAX;
-use crate::policy::{Critic, Heads, Network};
-use tch::{Kind, Tensor};
+use crate::option::{TERMINATION_LOGIT_MAX, log_sigmoid, log_sum_exp};
+use crate::policy::{LOG_STD_RANGE, Outputs};
 
-/// Each loss apart (scalars), with what is watched. The option level is none for one option.
+/// What each loss counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Weights {
+    pub(super) policy: f64,
+    pub(super) entropy: f64,
+    pub(super) option_policy: f64,
+    pub(super) option_entropy: f64,
+    pub(super) load_balance: f64,
+    pub(super) anchor: f64,
+}
+
+impl Weights {
+    /// Entropies are to grow, all else to fall.
+    pub(super) fn new(config: &HsPpo) -> Self {
+        Self {
+            policy: 1.0,
+            entropy: -config.entropy_coef,
+            option_policy: 1.0,
+            option_entropy: -config.option_entropy_coef,
+            load_balance: config.load_balance_coef,
+            anchor: config.anchor_coef,
+        }
+    }
+}
+
+/// Each loss of the actor apart, with what is watched. The option level is none for one option.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Losses {
     /// PPO's clipped loss of the actions.
-    pub(super) policy: Tensor,
-    /// Half the weight is PPO's convention; this is the mean squared error.
-    pub(super) value: Tensor,
+    pub(super) policy: Clipped,
     /// Mean entropy of the acting options' Gaussians, before tanh.
-    pub(super) entropy: Tensor,
-    /// log of new / proximal, `[B]`.
-    pub(super) log_ratio_action: Tensor,
+    pub(super) entropy: f64,
     /// The losses of the option level.
     pub(super) options: Option<OptionLosses>,
-    /// KL(proximal || new) of the anchored options, summed.
-    pub(super) anchor: Option<Tensor>,
+    /// KL(proximal || new) of the anchored options, mean over the states, summed.
+    pub(super) anchor: Option<f64>,
 }
 
 /// The option level.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct OptionLosses {
     /// PPO's clipped loss of the option transitions.
-    pub(super) policy: Tensor,
+    pub(super) policy: Clipped,
     /// Mean entropy of the policy over options.
-    pub(super) entropy: Tensor,
+    pub(super) entropy: f64,
     /// KL(mean p^ || uniform).
-    pub(super) load_balance: Tensor,
-    /// log of new / proximal, `[B]`.
-    pub(super) log_ratio: Tensor,
+    pub(super) load_balance: f64,
 }
 
-impl Losses {
-    /// Their weighted sum.
-    pub(super) fn total(&self, config: &HsPpo) -> Tensor {
-        let mut total = &self.policy + &self.value * config.value_loss_coef - &self.entropy * config.entropy_coef;
-        if let Some(options) = &self.options {
-            total += &options.policy - &options.entropy * config.option_entropy_coef
-                + &options.load_balance * config.load_balance_coef;
-        }
-        if let Some(anchor) = &self.anchor {
-            total += anchor * config.anchor_coef;
-        }
-        total
+/// PPO's clipped loss, and how far its ratios are from 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clipped {
+    /// Mean.
+    pub(super) loss: f64,
+    /// KL(proximal || new) as Schulman's k3, mean of r - 1 - log r.
+    pub(super) kl: f64,
+    /// Share of ratios outside of the clip.
+    pub(super) share: f64,
+    /// The largest |log r|.
+    pub(super) most: f64,
+}
+
+impl Clipped {
+    /// Takes a step in, which is `share` of all. Returns the slope of the loss along the log ratio: 0 where the clip holds
+    /// the objective (Schulman et al. 2017, eq. 7).
+    pub(super) fn add(&mut self, log_ratio: f64, advantage: f64, clip: f64, share: f64) -> f64 {
+        let ratio = log_ratio.exp();
+        let (free, held) = (ratio * advantage, ratio.clamp(1.0 - clip, 1.0 + clip) * advantage);
+        let outside = clip < (ratio - 1.0).abs();
+        self.loss -= share * free.min(held);
+        self.kl += share * (ratio - 1.0 - log_ratio);
+        self.share += if outside { share } else { 0.0 };
+        self.most = self.most.max(log_ratio.abs());
+        // Not "held < free": a ratio that is not a number must not pass as a slope of 0.
+        if outside && held < free { 0.0 } else { -share * free }
     }
 }
 
-/// Mean squared error of the critic at the options that acted, weighted.
-pub(super) fn value_loss(critic: &Critic, batch: &Batch) -> Tensor {
-    let value = critic.values(&batch.input).gather(1, &batch.option.unsqueeze(1), false).squeeze_dim(1);
-    let error = (value - batch.column(Column::Target)).square() * batch.column(Column::Weight);
-    error.mean(Kind::Float)
+/// The gradient of the weighted sum of the losses at the actor's outputs.
+pub(super) struct Slopes {
+    /// B x (K A + 2 K), as the actor has its heads.
+    pub(super) heads: Vec<f32>,
+    /// K x A.
+    pub(super) log_std: Vec<f32>,
 }
 
-/// Runs the actor and takes every loss of it; `value` gives the critic's, which is asked for last.
-pub(super) fn losses<E>(
-    network: &Network,
-    batch: &Batch,
+/// Takes every loss of the actor. `log_std` is the parameter itself, K x A, not clamped.
+pub(super) fn losses(
+    outputs: &Outputs,
+    log_std: &[f32],
+    batch: &Minibatch,
     anchor: &Anchor,
     config: &HsPpo,
-    value: impl FnOnce() -> Result<Tensor, E>,
-) -> Result<Losses, E> {
-    let heads = network.split(&network.actor(&batch.input));
-    let all_log_std = heads.log_std.squeeze_dim(0);
-    let log_std = all_log_std.index_select(0, &batch.option);
-    let mean = of_option(&heads.mean, &batch.option);
-    let log_ratio_action = log_density(&mean, &log_std, &batch.proposal) - batch.column(Column::LogProbAction);
-    let advantage = batch.column(Column::AdvantageAction);
-    let half_log_tau_e = 0.5 * (std::f64::consts::TAU.ln() + 1.0);
-    Ok(Losses {
-        policy: -clipped(&log_ratio_action.exp(), &advantage, config.clip_param).mean(Kind::Float),
-        entropy: (log_std + half_log_tau_e).sum_dim_intlist([1i64].as_slice(), false, Kind::Float).mean(Kind::Float),
-        log_ratio_action,
-        options: (1 < network.options()).then(|| option_losses(&heads, batch, config)),
-        anchor: batch.anchor.as_ref().map(|proximal| anchored(&heads.mean, &all_log_std, proximal, anchor)),
-        value: value()?,
-    })
+    weights: &Weights,
+) -> (Losses, Slopes) {
+    let mut log_std_slopes = vec![0.0; log_std.len()];
+    let mut heads = vec![0.0; outputs.len() * outputs.width()];
+    let options = (outputs.width() - log_std.len()) / 2;
+    let mut losses = actions(outputs, batch, config, weights, &mut heads, &mut log_std_slopes);
+    if 1 < options {
+        losses.options = Some(choices(outputs, options, batch, config, weights, &mut heads));
+    }
+    losses.anchor = anchored(outputs, options, batch, anchor, weights, &mut heads, &mut log_std_slopes);
+    let inside = |parameter: f32| (LOG_STD_RANGE.0..=LOG_STD_RANGE.1).contains(&f64::from(parameter));
+    let slopes = log_std_slopes.iter().zip(log_std);
+    let log_std = slopes.map(|(&slope, &parameter)| if inside(parameter) { slope as f32 } else { 0.0 }).collect();
+    (losses, Slopes { heads: heads.into_iter().map(|slope| slope as f32).collect(), log_std })
 }
 
-fn option_losses(heads: &Heads, batch: &Batch, config: &HsPpo) -> OptionLosses {
-    let (drawn, same, other) =
-        (batch.column(Column::Drawn), batch.column(Column::FreeSame), batch.column(Column::FreeOther));
-    let running = batch.running.unsqueeze(1);
-    let logit = heads.termination.gather(1, &running, false).squeeze_dim(1);
-    let logit = logit.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
-    let log_over = heads.over_options.log_softmax(1, Kind::Float);
-    let over = log_over.exp();
-    let picked = log_over.gather(1, &batch.option.unsqueeze(1), false).squeeze_dim(1);
-
-    // log p^(option): P alone where drawn; 0 where d_min holds; the mixture where the policy chose.
-    let chosen = logit.log_sigmoid() + &picked;
-    let stays = (-&logit).log_sigmoid().logaddexp(&chosen);
-    let log_prob = &drawn * &picked + &same * stays + &other * &chosen;
-    let log_ratio = log_prob - batch.column(Column::LogProbOption);
-    let objective = clipped(&log_ratio.exp(), &batch.column(Column::AdvantageOption), config.option_clip_param);
-
-    let options = over.size()[1];
-    let beta = (drawn + (same + other) * logit.sigmoid()).unsqueeze(1);
-    let goes_on = Tensor::ones_like(&beta) - &beta;
-    let goes_on = goes_on.expand([-1, options], false) * batch.running.one_hot(options).to_kind(Kind::Float);
-    let law = (goes_on + beta * &over).mean_dim([0i64].as_slice(), false, Kind::Float);
-    OptionLosses {
-        policy: -objective.mean(Kind::Float),
-        entropy: -(&over * &log_over).sum(Kind::Float) / over.size()[0] as f64,
-        load_balance: (&law * (law.clamp_min(f64::from(f32::MIN_POSITIVE)).log() + (options as f64).ln()))
-            .sum(Kind::Float),
-        log_ratio,
+/// The action level.
+fn actions(
+    outputs: &Outputs,
+    batch: &Minibatch,
+    config: &HsPpo,
+    weights: &Weights,
+    heads: &mut [f64],
+    log_std_slopes: &mut [f64],
+) -> Losses {
+    let (share, half_log_tau_e) = (1.0 / batch.rows.len() as f64, 0.5 * (std::f64::consts::TAU.ln() + 1.0));
+    let mut losses = Losses::default();
+    for (at, (&row, heads)) in batch.rows.iter().zip(heads.chunks_exact_mut(outputs.width())).enumerate() {
+        let steps = &*batch.steps;
+        let (option, proposal) = (steps.option[row], steps.proposal(row));
+        let log_std = outputs.log_std(at, option);
+        let log_ratio = outputs.log_prob_action(at, option, proposal) - steps.column(row, Column::LogProbAction);
+        let advantage = steps.column(row, Column::AdvantageAction);
+        let slope = weights.policy * losses.policy.add(log_ratio, advantage, config.clip_param, share);
+        let first = option * proposal.len();
+        for (joint, (&proposal, &log_std)) in proposal.iter().zip(log_std).enumerate() {
+            let scale = (-log_std).exp();
+            let z = (f64::from(proposal) - f64::from(outputs.mean(at, option)[joint])) * scale;
+            losses.entropy += share * (log_std + half_log_tau_e);
+            heads[first + joint] += slope * z * scale;
+            log_std_slopes[first + joint] += slope * (z * z - 1.0) + weights.entropy * share;
+        }
     }
+    losses
+}
+
+/// What the second pass needs of a step.
+struct Chosen {
+    /// P, K numbers.
+    over: Vec<f64>,
+    /// Probability of a new draw on arrival, and its slope along the termination logit.
+    beta: f64,
+    beta_slope: f64,
+}
+
+/// The option level: two passes, since the load balance is that of the mean law.
+fn choices(
+    outputs: &Outputs,
+    options: usize,
+    batch: &Minibatch,
+    config: &HsPpo,
+    weights: &Weights,
+    heads: &mut [f64],
+) -> OptionLosses {
+    let (steps, share, width) = (&*batch.steps, 1.0 / batch.rows.len() as f64, outputs.width());
+    let mut losses = OptionLosses::default();
+    let mut law = vec![0.0; options];
+    let first = width - 2 * options;
+    let mut all = Vec::with_capacity(batch.rows.len());
+    for (at, &row) in batch.rows.iter().enumerate() {
+        let (option, running) = (steps.option[row], steps.running[row]);
+        let set = |column: Column| steps.column(row, column) != 0.0;
+        let (drawn, same, other) = (set(Column::Drawn), set(Column::FreeSame), set(Column::FreeOther));
+        let logit = outputs.termination(at, running);
+        let moves = if (-TERMINATION_LOGIT_MAX..=TERMINATION_LOGIT_MAX).contains(&logit) { 1.0 } else { 0.0 };
+        let logit = logit.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
+        let (log_stop, log_go) = (log_sigmoid(logit), log_sigmoid(-logit));
+        let (stop, go) = (log_stop.exp(), log_go.exp());
+        let log_over = outputs.log_over_options(at);
+        let over: Vec<f64> = log_over.iter().map(|log| log.exp()).collect();
+
+        // log p^(option), and its slopes along log P(option) and the logit.
+        let chosen = log_stop + log_over[option];
+        let (log_prob, by_over, by_logit) = if drawn {
+            (log_over[option], 1.0, 0.0)
+        } else if same {
+            let both = log_sum_exp(&[log_go, chosen]);
+            let ended = (chosen - both).exp();
+            (both, ended, ended * go - (1.0 - ended) * stop)
+        } else if other {
+            (chosen, 1.0, go)
+        } else {
+            (0.0, 0.0, 0.0)
+        };
+        let (proximal, advantage) =
+            (steps.column(row, Column::LogProbOption), steps.column(row, Column::AdvantageOption));
+        let slope =
+            weights.option_policy * losses.policy.add(log_prob - proximal, advantage, config.option_clip_param, share);
+        let entropy: f64 = -over.iter().zip(&log_over).map(|(p, log)| p * log).sum::<f64>();
+        losses.entropy += share * entropy;
+
+        let out = &mut heads[at * width + first..(at + 1) * width];
+        out[running] += slope * by_logit * moves;
+        for other in 0..options {
+            let picked = if other == option { 1.0 } else { 0.0 };
+            out[options + other] += slope * by_over * (picked - over[other])
+                - weights.option_entropy * share * over[other] * (log_over[other] + entropy);
+        }
+
+        let free = same || other;
+        let beta = if drawn {
+            1.0
+        } else if free {
+            stop
+        } else {
+            0.0
+        };
+        law[running] += share * (1.0 - beta);
+        law.iter_mut().zip(&over).for_each(|(law, over)| *law += share * beta * over);
+        all.push(Chosen { over, beta, beta_slope: if free { stop * go * moves } else { 0.0 } });
+    }
+
+    // d KL / d law, of a minibatch in which an option may have no probability at all.
+    let log_uniform = (options as f64).ln();
+    let logs: Vec<f64> = law.iter().map(|law| law.max(f64::from(f32::MIN_POSITIVE)).ln() + log_uniform).collect();
+    losses.load_balance = law.iter().zip(&logs).map(|(law, log)| law * log).sum();
+    let pull: Vec<f64> = logs.iter().map(|log| weights.load_balance * share * (log + 1.0)).collect();
+    for (at, (&row, chosen)) in batch.rows.iter().zip(&all).enumerate() {
+        let Chosen { over, beta, beta_slope } = chosen;
+        let running = steps.running[row];
+        let mean: f64 = over.iter().zip(&pull).map(|(p, pull)| p * pull).sum();
+        let out = &mut heads[at * width + first..(at + 1) * width];
+        out[running] += (mean - pull[running]) * beta_slope;
+        for option in 0..options {
+            out[options + option] += beta * over[option] * (pull[option] - mean);
+        }
+    }
+    losses
 }
 
 /// KL between diagonal Gaussians, proximal || new, mean over the states, summed over the anchored options.
-fn anchored(mean: &Tensor, log_std: &Tensor, proximal: &Tensor, anchor: &Anchor) -> Tensor {
-    let options = Tensor::from_slice(&anchor.options);
-    let pick = |tensor: &Tensor, dim: i64| tensor.index_select(dim, &options);
-    let (log_std, before) = (pick(log_std, 0), pick(&anchor.log_std, 0));
-    let apart = (pick(proximal, 1) - pick(mean, 1)).square();
-    let kl = &log_std - &before + ((&before * 2.0).exp() + apart) / ((&log_std * 2.0).exp() * 2.0) - 0.5;
-    kl.sum(Kind::Float) / mean.size()[0] as f64
+fn anchored(
+    outputs: &Outputs,
+    options: usize,
+    batch: &Minibatch,
+    anchor: &Anchor,
+    weights: &Weights,
+    heads: &mut [f64],
+    log_std_slopes: &mut [f64],
+) -> Option<f64> {
+    let proximal = batch.steps.anchor.as_ref()?;
+    let (share, all) = (1.0 / batch.rows.len() as f64, log_std_slopes.len());
+    let (action, width) = (all / options, outputs.width());
+    let mut loss = 0.0;
+    for (at, &row) in batch.rows.iter().enumerate() {
+        let before = &proximal[row * all..(row + 1) * all];
+        for &option in &anchor.options {
+            for (joint, &log_std) in outputs.log_std(at, option).iter().enumerate() {
+                let index = option * action + joint;
+                let (was, precision) = (anchor.log_std[index], (-2.0 * log_std).exp());
+                let apart = f64::from(outputs.mean(at, option)[joint]) - f64::from(before[index]);
+                let square = ((2.0 * was).exp() + apart * apart) * precision;
+                loss += share * (log_std - was + 0.5 * square - 0.5);
+                heads[at * width + index] += weights.anchor * share * apart * precision;
+                log_std_slopes[index] += weights.anchor * share * (1.0 - square);
+            }
+        }
+    }
+    Some(loss)
 }
 
-/// `[B, K, A]` to `[B, A]`.
-fn of_option(mean: &Tensor, option: &Tensor) -> Tensor {
-    let action = mean.size()[2];
-    let index = option.view([-1, 1, 1]).expand([-1, 1, action], false);
-    mean.gather(1, &index, false).squeeze_dim(1)
-}
-
-/// log density of diagonal Gaussians, `[B, A]` to `[B]`; in log space throughout.
-pub(super) fn log_density(mean: &Tensor, log_std: &Tensor, proposal: &Tensor) -> Tensor {
-    let z = (proposal - mean) * (-log_std).exp();
-    let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
-    let log = z.square() * -0.5 - log_std - half_log_tau;
-    log.sum_dim_intlist([1i64].as_slice(), false, Kind::Float)
-}
-
-/// PPO's objective (Schulman et al. 2017, eq. 7).
-pub(super) fn clipped(ratio: &Tensor, advantage: &Tensor, clip: f64) -> Tensor {
-    (ratio * advantage).minimum(&(ratio.clamp(1.0 - clip, 1.0 + clip) * advantage))
+/// The critic's mean squared error at the options that acted, weighted, and `coef` times its gradient at the values,
+/// B x K.
+pub(super) fn value_loss(values: &[f32], batch: &Minibatch, coef: f64) -> (f64, Vec<f32>) {
+    let (steps, share) = (&*batch.steps, 1.0 / batch.rows.len() as f64);
+    let options = values.len() / batch.rows.len();
+    let (mut loss, mut slopes) = (0.0, vec![0.0; values.len()]);
+    for (at, &row) in batch.rows.iter().enumerate() {
+        let place = at * options + steps.option[row];
+        let error = f64::from(values[place]) - steps.column(row, Column::Target);
+        let weight = share * steps.column(row, Column::Weight);
+        loss += weight * error * error;
+        slopes[place] = (coef * 2.0 * weight * error) as f32;
+    }
+    (loss, slopes)
 }

@@ -2,16 +2,14 @@
 
 use super::estimate::Estimated;
 use super::hs_ppo::Prepared;
-use super::loss::Losses;
+use super::loss::{Losses, OptionLosses, Weights};
 use super::metrics::{Metrics, mean, quantile, std};
 use crate::config::HsPpo;
 use crate::data::Forced;
-use crate::policy::floats;
-use tch::{Kind, Tensor};
 
 /// One minibatch before its step. Order of `numbers` as in [`NAMES`]; the total loss is last.
 pub(super) struct Seen {
-    numbers: Vec<f32>,
+    numbers: Vec<f64>,
 }
 
 const NAMES: [&str; 10] = [
@@ -29,37 +27,37 @@ const NAMES: [&str; 10] = [
 const APPROX_KL: usize = 3;
 const OPTION_APPROX_KL: usize = 8;
 
-/// KL(proximal || new) as Schulman's k3, mean of r - 1 - log r, and the share of clipped ratios.
-fn divergence(log_ratio: &Tensor, clip: f64) -> [Tensor; 2] {
-    let log_ratio = log_ratio.detach();
-    let ratio = log_ratio.exp();
-    let clipped = (&ratio - 1.0).abs().gt(clip).to_kind(Kind::Float).mean(Kind::Float);
-    [(ratio - 1.0 - log_ratio).mean(Kind::Float), clipped]
-}
-
-/// Reads all numbers of a minibatch at once.
-pub(super) fn read(losses: &Losses, total: &Tensor, config: &HsPpo) -> Seen {
-    let mut scalars = vec![losses.policy.detach(), losses.value.detach(), losses.entropy.detach()];
-    scalars.extend(divergence(&losses.log_ratio_action, config.clip_param));
-    if let Some(options) = &losses.options {
-        scalars.extend([options.policy.detach(), options.entropy.detach(), options.load_balance.detach()]);
-        scalars.extend(divergence(&options.log_ratio, config.option_clip_param));
+impl Seen {
+    /// The numbers of a minibatch; `value` is the critic's loss.
+    pub(super) fn new(losses: &Losses, value: f64, config: &HsPpo) -> Self {
+        let weights = Weights::new(config);
+        let mut numbers = vec![losses.policy.loss, value, losses.entropy, losses.policy.kl, losses.policy.share];
+        let mut total = weights.policy * losses.policy.loss
+            + config.value_loss_coef * value
+            + weights.entropy * losses.entropy
+            + weights.anchor * losses.anchor.unwrap_or(0.0);
+        if let Some(OptionLosses { policy, entropy, load_balance }) = &losses.options {
+            numbers.extend([policy.loss, *entropy, *load_balance, policy.kl, policy.share]);
+            total += weights.option_policy * policy.loss
+                + weights.option_entropy * entropy
+                + weights.load_balance * load_balance;
+        }
+        numbers.push(total);
+        Self { numbers }
     }
-    scalars.push(total.detach());
-    Seen { numbers: floats(&Tensor::stack(&scalars, 0)) }
 }
 
 impl Seen {
-    /// Whether the minibatch may be stepped on.
+    /// Whether the minibatch may be stepped on: all in the range of the parameters' floats.
     pub(super) fn finite(&self) -> bool {
-        self.numbers.iter().all(|number| number.is_finite())
+        self.numbers.iter().all(|&number| (number as f32).is_finite())
     }
 
     /// Whether the policy has left the proximal one by more than is allowed.
     pub(super) fn too_far(&self, config: &HsPpo) -> bool {
         let over = |index: usize, limit: f64| {
             let here = index + 1 < self.numbers.len();
-            0.0 < limit && here && limit < f64::from(self.numbers[index])
+            0.0 < limit && here && limit < self.numbers[index]
         };
         over(APPROX_KL, config.desired_kl) || over(OPTION_APPROX_KL, config.desired_option_kl)
     }
@@ -82,7 +80,7 @@ impl Watched {
     pub(super) fn add(&mut self, seen: &Seen, norm: f64) {
         self.sums.resize(seen.numbers.len(), 0.0);
         for (sum, number) in self.sums.iter_mut().zip(&seen.numbers) {
-            *sum += f64::from(*number);
+            *sum += number;
         }
         self.norm += norm;
         self.steps += 1;

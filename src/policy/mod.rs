@@ -2,6 +2,7 @@
 //! Rollout, evaluation, deployment and bag analysis all decide here.
 
 mod decide;
+mod dense;
 mod network;
 mod outputs;
 mod recall;
@@ -9,6 +10,7 @@ mod recall;
 pub(crate) mod tests;
 
 pub use decide::{Decision, Policy, Sampling};
+pub use dense::Kept;
 pub(crate) use network::floats;
 pub use network::{Critic, Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;

@@ -1,6 +1,7 @@
 //! The networks on one flat parameter vector. Every weight is a leaf that views the vector: nothing is copied, and a
 //! gradient of a leaf lies at the leaf's place.
 
+use super::dense::{self, Kept, Linear};
 use crate::contract::{Architecture, Contract, Layout};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -15,32 +16,33 @@ struct Leaf {
     tensor: Tensor,
 }
 
-struct Linear {
-    weight: Tensor,
-    bias: Tensor,
-}
-
-impl Linear {
-    fn forward(&self, input: &Tensor) -> Tensor {
-        input.linear(&self.weight, Some(&self.bias))
-    }
-
-    fn share(&self) -> Self {
-        Self { weight: self.weight.shallow_clone(), bias: self.bias.shallow_clone() }
-    }
-}
-
 /// The critic of a network. It may move to another thread: it shares the leaves, and nothing else, with the network.
 pub struct Critic {
-    trunk: Vec<Linear>,
-    value: Linear,
+    layers: Vec<Linear>,
 }
 
 impl Critic {
     /// Q(s, .), `[N, K]`.
     pub fn values(&self, input: &Tensor) -> Tensor {
-        let first = input.shallow_clone();
-        self.value.forward(&self.trunk.iter().fold(first, |features, layer| layer.forward(&features).tanh_()))
+        let mut layers = self.layers.iter();
+        let first = layers.next().map_or_else(|| input.shallow_clone(), |layer| layer.forward(input));
+        layers.fold(first, |mut features, layer| layer.forward(&features.tanh_()))
+    }
+
+    /// The same without autograd, with what [`Self::backward`] needs.
+    pub fn forward(&self, input: &Tensor) -> Kept {
+        dense::forward(&self.layers, input)
+    }
+
+    /// Writes the gradient of [`Self::range`], given that of the values, N x K.
+    pub fn backward(&self, kept: &Kept, values: &[f32], gradient: &mut [f32]) {
+        dense::backward(&self.layers.iter().collect::<Vec<_>>(), kept, values, gradient);
+    }
+
+    /// Where the critic lies in the flat vector.
+    pub fn range(&self) -> Range<usize> {
+        let places = || self.layers.iter().flat_map(|layer| &layer.at);
+        places().map(|at| at.start).min().unwrap_or(0)..places().map(|at| at.end).max().unwrap_or(0)
     }
 }
 
@@ -56,8 +58,8 @@ pub struct Network {
     leaves: Vec<Leaf>,
     actor: Vec<Linear>,
     heads: Linear,
-    /// On-policy.
-    log_std: Option<Tensor>,
+    /// On-policy, with its place.
+    log_std: Option<(Tensor, Range<usize>)>,
     critic: Option<Critic>,
 }
 
@@ -83,7 +85,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn leaf(&mut self, first: &str, last: &str, shape: &[i64]) -> Result<Tensor> {
+    fn leaf(&mut self, first: &str, last: &str, shape: &[i64]) -> Result<(Tensor, Range<usize>)> {
         let find = |name: &str| {
             let found = self.layout.segments.iter().find(|segment| segment.name == name);
             found.ok_or_else(|| Error::invalid(format!("the layout has no segment {name}")))
@@ -91,15 +93,15 @@ impl Builder<'_> {
         let range = find(first)?.offset..find(last)?.range().end;
         let view = self.flat.narrow(0, range.start as i64, range.len() as i64).view(shape);
         let tensor = view.detach().set_requires_grad(self.trainable);
-        self.leaves.push(Leaf { range, tensor: tensor.shallow_clone() });
-        Ok(tensor)
+        self.leaves.push(Leaf { range: range.clone(), tensor: tensor.shallow_clone() });
+        Ok((tensor, range))
     }
 
     fn linear(&mut self, first: &str, last: &str, inputs: i64, outputs: i64) -> Result<Linear> {
-        Ok(Linear {
-            weight: self.leaf(&format!("{first}.weight"), &format!("{last}.weight"), &[outputs, inputs])?,
-            bias: self.leaf(&format!("{first}.bias"), &format!("{last}.bias"), &[outputs])?,
-        })
+        let (weight, weight_at) =
+            self.leaf(&format!("{first}.weight"), &format!("{last}.weight"), &[outputs, inputs])?;
+        let (bias, bias_at) = self.leaf(&format!("{first}.bias"), &format!("{last}.bias"), &[outputs])?;
+        Ok(Linear { weight, bias, at: [weight_at, bias_at] })
     }
 
     fn trunk(&mut self, name: &str, obs: i64, hidden: &[usize]) -> Result<Vec<Linear>> {
@@ -132,9 +134,9 @@ impl Network {
             Architecture::OnPolicy => {
                 let heads = build.linear("option.0.mean", "over_options", features, options * (action + 2))?;
                 let log_std = build.leaf("option.0.log_std", &last_log_std, &[options, action])?;
-                let trunk = build.trunk("critic", obs, hidden)?;
-                let value = build.linear("critic.value", "critic.value", features, options)?;
-                (heads, Some(log_std), Some(Critic { trunk, value }))
+                let mut layers = build.trunk("critic", obs, hidden)?;
+                layers.push(build.linear("critic.value", "critic.value", features, options)?);
+                (heads, Some(log_std), Some(Critic { layers }))
             }
             Architecture::OffPolicy => {
                 (build.linear("option.0.mean", &last_log_std, features, options * (2 * action + 2))?, None, None)
@@ -180,6 +182,11 @@ impl Network {
         self.heads(&self.features(input))
     }
 
+    /// log standard deviations as they are, K x A, not clamped; none off-policy.
+    pub fn log_std(&self) -> Option<Vec<f32>> {
+        self.log_std.as_ref().map(|(parameter, _)| floats(parameter))
+    }
+
     /// The actor's heads apart.
     pub fn split(&self, heads: &Tensor) -> Heads {
         let (k, a) = (self.options, self.action);
@@ -188,7 +195,7 @@ impl Network {
             termination: heads.narrow(1, k * a, k),
             over_options: heads.narrow(1, k * a + k, k),
             log_std: match &self.log_std {
-                Some(parameter) => parameter.unsqueeze(0),
+                Some((parameter, _)) => parameter.unsqueeze(0),
                 None => heads.narrow(1, k * a + 2 * k, k * a).view([-1, k, a]),
             }
             .clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1),
@@ -205,11 +212,22 @@ impl Network {
 
     /// The critic, on the same leaves; none where the critics stay with the learner.
     pub fn share_critic(&self) -> Option<Critic> {
-        let share = |critic: &Critic| Critic {
-            trunk: critic.trunk.iter().map(Linear::share).collect(),
-            value: critic.value.share(),
-        };
+        let share = |critic: &Critic| Critic { layers: critic.layers.iter().map(Linear::share).collect() };
         self.critic.as_ref().map(share)
+    }
+
+    /// [`Self::actor`] of an on-policy network without autograd, with what [`Self::backward`] needs.
+    pub fn forward(&self, input: &Tensor) -> Kept {
+        dense::forward(self.actor.iter().chain([&self.heads]), input)
+    }
+
+    /// Writes the actor's gradient at its place, given that of the heads, N x (K A + 2 K), and of log_std, K x A.
+    pub fn backward(&self, kept: &Kept, heads: &[f32], log_std: &[f32], gradient: &mut [f32]) {
+        let layers: Vec<&Linear> = self.actor.iter().chain([&self.heads]).collect();
+        dense::backward(&layers, kept, heads, gradient);
+        if let Some((_, at)) = &self.log_std {
+            gradient[at.clone()].copy_from_slice(log_std);
+        }
     }
 
     /// The parameters, flat.

@@ -19,16 +19,33 @@ pub struct Outputs {
 impl Outputs {
     /// Runs the actor on `[N, D]`, without gradients.
     pub fn new(network: &Network, input: &Tensor) -> Self {
-        tch::no_grad(|| {
-            let heads = network.actor(input);
-            Self {
-                options: network.options(),
-                action: network.action_size(),
-                width: heads.size()[1] as usize,
-                log_std: floats(&network.split(&heads).log_std).into_iter().map(f64::from).collect(),
-                heads: floats(&heads),
-            }
-        })
+        tch::no_grad(|| Self::of(network, &network.actor(input)))
+    }
+
+    /// What the actor made of its input, `[N, width]`.
+    pub fn of(network: &Network, heads: &Tensor) -> Self {
+        Self {
+            options: network.options(),
+            action: network.action_size(),
+            width: heads.size()[1] as usize,
+            log_std: floats(&network.split(heads).log_std).into_iter().map(f64::from).collect(),
+            heads: floats(heads),
+        }
+    }
+
+    /// Floats of a state's outputs: means by option, terminations, over options; off-policy log_std after them.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// States.
+    pub fn len(&self) -> usize {
+        self.heads.len() / self.width
+    }
+
+    /// Whether there are no states.
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
     }
 
     fn row(&self, row: usize) -> &[f32] {
@@ -45,10 +62,9 @@ impl Outputs {
         &self.row(row)[option * self.action..(option + 1) * self.action]
     }
 
-    /// Means of all options, `[N, K, A]`.
-    pub fn means(&self) -> Tensor {
-        let (k, a) = (self.options as i64, self.action as i64);
-        Tensor::from_slice(&self.heads).view([-1, self.width as i64]).narrow(1, 0, k * a).contiguous().view([-1, k, a])
+    /// Means of all options' actions before tanh, K x A floats.
+    pub fn means(&self, row: usize) -> &[f32] {
+        &self.row(row)[..self.options * self.action]
     }
 
     /// log standard deviations of an option's action before tanh, A floats.

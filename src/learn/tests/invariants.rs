@@ -1,46 +1,44 @@
-use super::{World, acting, config, fresh, learner, norm, together};
+use super::{World, acting, autograd, closed, config, fresh, learner, norm};
 use crate::config::HsPpo as Config;
 use crate::contract::{Contract, Group};
 use crate::data::{Forced, Fragment, NO_OPTION};
 use crate::learn::beside::Beside;
-use crate::learn::loss::{Losses, losses};
+use crate::learn::loss::{Losses, Weights};
 use crate::learn::{HsPpo, State};
 use crate::policy::Network;
 use crate::policy::tests::contract;
 use tch::Tensor;
 
-fn loss_of(learner: &HsPpo, rows: &[Fragment], config: &Config) -> (Network, Losses) {
+const NOTHING: Weights =
+    Weights { policy: 0.0, entropy: 0.0, option_policy: 0.0, option_entropy: 0.0, load_balance: 0.0, anchor: 0.0 };
+const OPTION_POLICY: Weights = Weights { option_policy: 1.0, ..NOTHING };
+
+/// The losses, and the gradient of their sum with these weights; the last is the critic's.
+fn losses_of(
+    learner: &HsPpo,
+    rows: &[Fragment],
+    config: &Config,
+    weights: &Weights,
+    value: f64,
+) -> (Losses, f64, Vec<f32>) {
     let prepared = learner.prepare(rows, 9).unwrap();
     let snapshot = learner.snapshot(uuid::Uuid::nil(), 1, 1);
-    let network = Network::new(&snapshot.contract, &snapshot.parameters, true).unwrap();
-    let losses = together(&network, &prepared.batch, &prepared.anchor, config);
-    (network, losses)
-}
-
-fn gradient(contract: &Contract, network: &mut Network, loss: &Tensor) -> Vec<f32> {
-    let mut gradient = vec![0.0; contract.layout().len()];
-    loss.backward();
-    network.take_gradient(&mut gradient);
-    gradient
+    let network = Network::new(&snapshot.contract, &snapshot.parameters, false).unwrap();
+    closed(&network, &prepared.batch, &prepared.anchor, config, weights, value)
 }
 
 #[test]
 fn the_critic_beside_gives_the_gradient_of_the_sum() {
     let config = Config { value_loss_coef: 0.7, ..config() };
     let (learner, rows) = fresh(4, &config);
-    let contract = contract(4, &[16, 16]);
     let prepared = learner.prepare(&rows, 9).unwrap();
-    let (mut network, all) = loss_of(&learner, &rows, &config);
-    let sum = gradient(&contract, &mut network, &all.total(&config));
+    let (_, value, sum) = losses_of(&learner, &rows, &config, &NOTHING, config.value_loss_coef);
+    let network = Network::new(&contract(4, &[16, 16]), &learner.state().parameters, false).unwrap();
     let beside = Beside::new(network.share_critic().unwrap(), config.value_loss_coef).unwrap();
     for _ in 0..2 {
-        beside.start(&prepared.batch).unwrap();
-        let apart = losses(&network, &prepared.batch, &prepared.anchor, &config, || beside.loss()).unwrap();
-        assert_eq!(apart.value.double_value(&[]), all.value.double_value(&[]));
-        apart.total(&config).backward();
-        beside.finish().unwrap();
         let mut found = vec![0.0; sum.len()];
-        network.take_gradient(&mut found);
+        beside.start(&prepared.batch.select(&(0..prepared.batch.len()).collect::<Vec<_>>())).unwrap();
+        assert_eq!(beside.finish(&mut found).unwrap(), value);
         assert!(found == sum && found.iter().any(|&part| part != 0.0));
     }
 }
@@ -59,51 +57,117 @@ fn fresh_data_has_ratio_one_at_both_levels() {
         let worst = logs.iter().map(|log| log.abs()).fold(0.0, f64::max);
         assert!(worst < 1e-5, "the worst log ratio to the record is {worst}");
     }
-    let (_, losses) = loss_of(&learner, &rows, &config);
-    for log in [losses.log_ratio_action, losses.options.unwrap().log_ratio] {
-        let worst = log.abs().max().double_value(&[]);
+    let (losses, ..) = losses_of(&learner, &rows, &config, &NOTHING, 0.0);
+    for worst in [losses.policy.most, losses.options.unwrap().policy.most] {
         assert!(worst < 1e-5, "the worst log ratio to the proximal policy is {worst}");
     }
 }
 
 /// A loss, and the groups that it may move.
-type Part = (&'static str, fn(&Losses) -> Tensor, fn(Group) -> bool);
+type Part = (&'static str, Weights, f64, fn(Group) -> bool);
 
 #[test]
 fn each_loss_moves_its_own_parameters_only() {
     let config = Config { min_option_steps: 100_000, ..config() };
     let (learner, rows) = fresh(3, &config);
     let contract = contract(3, &[16, 16]);
+    let trunk_and_options = |g| matches!(g, Group::Trunk | Group::Option(_));
+    let choice = |g| matches!(g, Group::Trunk | Group::Termination | Group::OverOptions);
     let parts: [Part; 6] = [
-        ("policy", |l| l.policy.shallow_clone(), |g| matches!(g, Group::Trunk | Group::Option(_))),
-        ("value", |l| l.value.shallow_clone(), |g| g == Group::Critic),
-        ("entropy", |l| l.entropy.shallow_clone(), |g| matches!(g, Group::Option(_))),
-        (
-            "option policy",
-            |l| l.options.as_ref().unwrap().policy.shallow_clone(),
-            |g| matches!(g, Group::Trunk | Group::Termination | Group::OverOptions),
-        ),
-        (
-            "option entropy",
-            |l| l.options.as_ref().unwrap().entropy.shallow_clone(),
-            |g| matches!(g, Group::Trunk | Group::OverOptions),
-        ),
-        (
-            "load balance",
-            |l| l.options.as_ref().unwrap().load_balance.shallow_clone(),
-            |g| matches!(g, Group::Trunk | Group::Termination | Group::OverOptions),
-        ),
+        ("policy", Weights { policy: 1.0, ..NOTHING }, 0.0, trunk_and_options),
+        ("value", NOTHING, 1.0, |g| g == Group::Critic),
+        ("entropy", Weights { entropy: 1.0, ..NOTHING }, 0.0, |g| matches!(g, Group::Option(_))),
+        ("option policy", OPTION_POLICY, 0.0, choice),
+        ("option entropy", Weights { option_entropy: 1.0, ..NOTHING }, 0.0, |g| {
+            matches!(g, Group::Trunk | Group::OverOptions)
+        }),
+        ("load balance", Weights { load_balance: 1.0, ..NOTHING }, 0.0, choice),
     ];
     let groups =
         [Group::Trunk, Group::Option(0), Group::Option(2), Group::Termination, Group::OverOptions, Group::Critic];
-    for (name, pick, touches) in parts {
-        let (mut network, losses) = loss_of(&learner, &rows, &config);
-        let gradient = gradient(&contract, &mut network, &pick(&losses));
+    for (name, weights, value, touches) in parts {
+        let (.., gradient) = losses_of(&learner, &rows, &config, &weights, value);
         for group in groups {
             let norm = norm(&contract, &gradient, |other| other == group);
             assert_eq!(norm > 1e-6, touches(group), "{name} on {group:?}: gradient norm {norm}");
             assert!(touches(group) || norm == 0.0, "{name} on {group:?}: gradient norm {norm}");
         }
+    }
+}
+
+/// Every loss and its gradient as autograd takes it, on all kinds of decisions, clipped and anchored ones among them.
+#[test]
+fn the_closed_form_is_that_of_autograd() {
+    for options in [1, 2, 4] {
+        let config = Config {
+            clip_param: 0.02,
+            option_clip_param: 0.01,
+            entropy_coef: 0.01,
+            option_entropy_coef: 0.02,
+            load_balance_coef: 0.5,
+            anchor_coef: 0.3,
+            min_option_steps: 512 / options,
+            value_loss_coef: 0.7,
+            ..config()
+        };
+        let contract = contract(options, &[16, 16]);
+        let (learner, rows) = fresh(options, &config);
+        let prepared = learner.prepare(&rows, 9).unwrap();
+        // Not the proximal policy: ratios on both sides of the clip; one log_std out of its range.
+        let mut parameters: Vec<f32> =
+            learner.state().parameters.iter().enumerate().map(|(at, p)| p + 0.02 * (at as f32 * 0.7).sin()).collect();
+        let log_std = contract.layout().segments.iter().find(|s| s.name == "option.0.log_std").unwrap().offset;
+        if 1 < options {
+            parameters[log_std] = 2.5;
+        }
+        let network = Network::new(&contract, &parameters, false).unwrap();
+        let (found, value, gradient) = closed(
+            &network,
+            &prepared.batch,
+            &prepared.anchor,
+            &config,
+            &Weights::new(&config),
+            config.value_loss_coef,
+        );
+
+        let mut oracle = Network::new(&contract, &parameters, true).unwrap();
+        let all = prepared.batch.select(&(0..prepared.batch.len()).collect::<Vec<_>>());
+        let want = autograd::losses(&oracle, &all, &prepared.anchor, &config);
+        want.total(&config).backward();
+        let mut want_gradient = vec![0.0; gradient.len()];
+        oracle.take_gradient(&mut want_gradient);
+
+        let number = |tensor: &Tensor| tensor.double_value(&[]);
+        let mut pairs = vec![
+            (found.policy.loss, number(&want.policy)),
+            (found.entropy, number(&want.entropy)),
+            (value, number(&want.value)),
+            (found.policy.most, number(&want.log_ratio_action.abs().max())),
+        ];
+        assert_eq!(found.options.is_some(), 1 < options);
+        if let (Some(found), Some(want)) = (&found.options, &want.options) {
+            pairs.extend([
+                (found.policy.loss, number(&want.policy)),
+                (found.entropy, number(&want.entropy)),
+                (found.load_balance, number(&want.load_balance)),
+                (found.policy.most, number(&want.log_ratio.abs().max())),
+            ]);
+            assert!((0.1..0.9).contains(&found.policy.share), "the option clip binds: {}", found.policy.share);
+        }
+        assert!((0.1..0.95).contains(&found.policy.share), "the clip binds: {}", found.policy.share);
+        assert_eq!(found.anchor.is_some(), 1 < options, "a rare option is part of the test");
+        pairs.extend(found.anchor.zip(want.anchor.as_ref().map(number)));
+        for (found, want) in pairs {
+            assert!((found - want).abs() < 1e-5 * (1.0 + want.abs()), "{found} is not {want}");
+        }
+        for segment in &contract.layout().segments {
+            let (found, want) = (&gradient[segment.range()], &want_gradient[segment.range()]);
+            let most = want.iter().fold(0.0f32, |most, slope| most.max(slope.abs()));
+            for (found, want) in found.iter().zip(want) {
+                assert!((found - want).abs() < 1e-6 + 1e-4 * most, "{}: {found} is not {want}", segment.name);
+            }
+        }
+        assert_eq!(gradient[log_std] == 0.0, 1 < options, "a parameter beyond its range rests");
     }
 }
 
@@ -141,9 +205,7 @@ fn identical_heads_leave_nothing_to_choose() {
             let action = lam_option * estimate.rho_action * estimate.advantage_action;
             assert!((estimate.advantage_option - action).abs() < 1e-6);
         }
-        let (mut network, losses) = loss_of(&learner, &rows, &config);
-        let loss = losses.options.unwrap().policy;
-        let found = gradient(&contract, &mut network, &loss);
+        let (.., found) = losses_of(&learner, &rows, &config, &OPTION_POLICY, 0.0);
         let found = norm(&contract, &found, |group| matches!(group, Group::Termination | Group::OverOptions));
         // With lam_option > 0 the action's advantage stays as noise: 0 in expectation only.
         if lam_option == 0.0 {
@@ -161,8 +223,7 @@ fn a_deliberation_cost_alone_makes_clones_stay() {
     let mut learner = learner(&contract, &config, 0.3);
     learner.restore(cloned(&learner, &contract)).unwrap();
     let rows = World::new(8).collect(&acting(&learner, 1), 64);
-    let (mut network, losses) = loss_of(&learner, &rows, &config);
-    let gradient = gradient(&contract, &mut network, &losses.options.unwrap().policy);
+    let (.., gradient) = losses_of(&learner, &rows, &config, &OPTION_POLICY, 0.0);
     let layout = contract.layout();
     let bias = layout.segments.iter().find(|segment| segment.name == "termination.bias").unwrap();
     assert!(gradient[bias.range()].iter().all(|&slope| slope > 0.0), "a descent lowers every termination");
@@ -219,23 +280,22 @@ fn relabelling_the_options_changes_no_loss_and_no_gradient() {
     let mut other_rows = rows.clone();
     let mut other = learner(&contract, &config, 0.3);
     other.restore(relabel(&plain, &contract, &mut other_rows)).unwrap();
-    let (mut network_a, a) = loss_of(&plain, &rows, &config);
-    let (mut network_b, b) = loss_of(&other, &other_rows, &config);
+    let weights = Weights::new(&config);
+    let (a, a_value, a_gradient) = losses_of(&plain, &rows, &config, &weights, 0.5);
+    let (b, b_value, b_gradient) = losses_of(&other, &other_rows, &config, &weights, 0.5);
     assert!(a.anchor.is_some(), "a rare option is part of the test");
     let (a_options, b_options) = (a.options.as_ref().unwrap(), b.options.as_ref().unwrap());
     for (name, a, b) in [
-        ("policy", &a.policy, &b.policy),
-        ("value", &a.value, &b.value),
-        ("entropy", &a.entropy, &b.entropy),
-        ("option policy", &a_options.policy, &b_options.policy),
-        ("option entropy", &a_options.entropy, &b_options.entropy),
-        ("load balance", &a_options.load_balance, &b_options.load_balance),
+        ("policy", a.policy.loss, b.policy.loss),
+        ("value", a_value, b_value),
+        ("entropy", a.entropy, b.entropy),
+        ("option policy", a_options.policy.loss, b_options.policy.loss),
+        ("option entropy", a_options.entropy, b_options.entropy),
+        ("load balance", a_options.load_balance, b_options.load_balance),
     ] {
-        let (a, b) = (a.double_value(&[]), b.double_value(&[]));
         assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{name}: {a} and relabelled {b}");
     }
-    let a = relabelled(&contract, &gradient(&contract, &mut network_a, &a.total(&config)));
-    let b = gradient(&contract, &mut network_b, &b.total(&config));
+    let (a, b) = (relabelled(&contract, &a_gradient), b_gradient);
     let apart: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
     let (apart, size) = (norm(&contract, &apart, |_| true), norm(&contract, &a, |_| true));
     assert!(apart < 1e-5 * size, "gradients differ by {apart} of {size}");

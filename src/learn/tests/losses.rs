@@ -1,4 +1,5 @@
-use crate::learn::loss::{clipped, log_density};
+use super::autograd::log_density;
+use crate::learn::loss::Clipped;
 use tch::{Kind, Tensor};
 
 /// PPO's clip at .2: (ratio, advantage) gives (objective, gradient of the ratio).
@@ -7,11 +8,12 @@ fn the_clip_table() {
     for (ratio, advantage, objective, slope) in
         [(1.3, 1.0, 1.2, 0.0), (0.7, 1.0, 0.7, 1.0), (1.3, -1.0, -1.3, -1.0), (0.7, -1.0, -0.8, 0.0)]
     {
-        let ratio = Tensor::from_slice(&[ratio]).set_requires_grad(true);
-        let found = clipped(&ratio, &Tensor::from_slice(&[advantage]), 0.2);
-        found.sum(Kind::Double).backward();
-        assert!((found.double_value(&[0]) - objective).abs() < 1e-12);
-        assert!((ratio.grad().double_value(&[0]) - slope).abs() < 1e-12);
+        let mut found = Clipped::default();
+        // Half of a minibatch; the slope is along the log ratio.
+        let found_slope = found.add(f64::ln(ratio), advantage, 0.2, 0.5);
+        assert!((found.loss + 0.5 * objective).abs() < 1e-12);
+        assert!((found_slope + 0.5 * slope * ratio).abs() < 1e-12);
+        assert_eq!(found.share, 0.5);
     }
 }
 

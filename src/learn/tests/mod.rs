@@ -1,6 +1,7 @@
 //! Truth tests of the learner, on rows that its own policy collected in a small world.
 
 mod adam;
+mod autograd;
 mod invariants;
 mod learning;
 mod losses;
@@ -12,13 +13,13 @@ mod updates;
 
 use super::HsPpo;
 use super::batch::{Anchor, Batch};
-use super::loss::{Losses, losses, value_loss};
+use super::loss::{Losses, Weights, losses, value_loss};
 use crate::config::{self, Seed};
 use crate::contract::{Contract, Group};
 use crate::data::{End, Final, Fragment, Transition};
 use crate::option::Running;
 use crate::policy::tests::{contract, snapshot};
-use crate::policy::{Network, Policy, Sampling};
+use crate::policy::{Network, Outputs, Policy, Sampling, floats};
 use rand::RngExt as _;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -156,9 +157,26 @@ fn fresh(options: usize, config: &config::HsPpo) -> (HsPpo, Vec<Fragment>) {
     (learner, rows)
 }
 
-/// Every loss in one graph.
-fn together(network: &Network, batch: &Batch, anchor: &Anchor, config: &config::HsPpo) -> Losses {
-    losses(network, batch, anchor, config, || Ok::<_, ()>(value_loss(&network.share_critic().unwrap(), batch))).unwrap()
+/// The closed form on a whole batch: all losses, the critic's, and the gradient of their sum.
+fn closed(
+    network: &Network,
+    batch: &Batch,
+    anchor: &Anchor,
+    config: &config::HsPpo,
+    weights: &Weights,
+    value: f64,
+) -> (Losses, f64, Vec<f32>) {
+    let all = batch.select(&(0..batch.len()).collect::<Vec<_>>());
+    let mut gradient = vec![0.0; network.parameters().len()];
+    let kept = network.forward(&all.input);
+    let outputs = Outputs::of(network, kept.output());
+    let (losses, slopes) = losses(&outputs, &network.log_std().unwrap(), &all, anchor, config, weights);
+    network.backward(&kept, &slopes.heads, &slopes.log_std, &mut gradient);
+    let critic = network.share_critic().unwrap();
+    let kept = critic.forward(&all.input);
+    let (loss, slopes) = value_loss(&floats(kept.output()), &all, value);
+    critic.backward(&kept, &slopes, &mut gradient);
+    (losses, loss, gradient)
 }
 
 /// Euclidean norm of a flat vector's groups.

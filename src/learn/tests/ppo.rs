@@ -114,7 +114,7 @@ impl Textbook {
         let advantages = advantages.to_kind(Kind::Float);
         for epoch in 0..config.num_learning_epochs {
             for order in minibatches(Seed::root(4), update, epoch, steps as usize, config.minibatch_size) {
-                let index = Tensor::from_slice(&order);
+                let index = Tensor::from_slice(&order.iter().map(|&row| row as i64).collect::<Vec<_>>());
                 let pick = |tensor: &Tensor| tensor.index_select(0, &index);
                 let (log_prob, entropy) = self.log_prob_and_entropy(&pick(&inputs), &pick(&actions));
                 let ratio = (log_prob - pick(&old)).exp();

@@ -1,15 +1,15 @@
 //! The option level's loss, weighed by an exact oracle's visits, has the oracle's gradient.
 
-use super::together;
+use super::closed;
 use crate::contract::{Contract, Group};
-use crate::learn::batch::{Anchor, Batch, COLUMNS, Column};
+use crate::learn::batch::{Anchor, Batch, COLUMNS, Column, Steps};
+use crate::learn::loss::Weights;
 use crate::option::arrival_value;
 use crate::option::tests::oracle::{Charge, OPTIONS, STATES, index, pairs, target};
 use crate::policy::Network;
 use crate::policy::tests::contract;
 use crate::{config, option};
 use std::sync::Arc;
-use tch::Tensor;
 
 /// One-hot states and no hidden layer: the heads' weights are the oracle's logits.
 fn tabular(contract: &Contract) -> Vec<f32> {
@@ -35,7 +35,7 @@ fn half_step_ppo_climbs_the_exact_gradient_of_terminations_and_choices() {
         let logits = target();
         let (values, arrivals) = (logits.solve(charge), logits.visits().1);
         let contract: Arc<Contract> = contract(OPTIONS, &[]);
-        let mut network = Network::new(&contract, &tabular(&contract), true).unwrap();
+        let network = Network::new(&contract, &tabular(&contract), false).unwrap();
 
         // Every (state, running or none, option), weighed by its arrivals and its law.
         let starts = (0..OPTIONS).map(|option| (0, None, option, 1.0));
@@ -60,24 +60,22 @@ fn half_step_ppo_climbs_the_exact_gradient_of_terminations_and_choices() {
             row[kind as usize] = 1.0;
             columns.extend(row);
             input.extend((0..STATES).map(|s| if s == state { 1.0f32 } else { 0.0 }));
-            option.push(chosen as i64);
-            ran.push(running.unwrap_or(0) as i64);
+            option.push(chosen);
+            ran.push(running.unwrap_or(0));
         }
         let count = option.len();
-        let batch = Batch {
-            input: network.input(&input),
-            option: Tensor::from_slice(&option),
-            running: Tensor::from_slice(&ran),
-            proposal: Tensor::zeros([count as i64, 2], (tch::Kind::Float, tch::Device::Cpu)),
-            columns: Tensor::from_slice(&columns).view([count as i64, COLUMNS as i64]),
-            anchor: None,
+        let steps = Steps { option, running: ran, proposal: vec![0.0; count * 2], columns, anchor: None };
+        let batch = Batch { input: network.input(&input), steps: Arc::new(steps) };
+        let anchor = Anchor { options: Vec::new(), log_std: Vec::new() };
+        let weights = Weights {
+            policy: 0.0,
+            entropy: 0.0,
+            option_policy: count as f64,
+            option_entropy: 0.0,
+            load_balance: 0.0,
+            anchor: 0.0,
         };
-        let log_std = network.split(&network.actor(&batch.input)).log_std.squeeze_dim(0).detach();
-        let anchor = Anchor { options: Vec::new(), log_std };
-        let losses = together(&network, &batch, &anchor, &config::HsPpo::default());
-        (losses.options.unwrap().policy * count as f64).backward();
-        let mut gradient = vec![0.0; contract.layout().len()];
-        network.take_gradient(&mut gradient);
+        let (.., gradient) = closed(&network, &batch, &anchor, &config::HsPpo::default(), &weights, 0.0);
 
         let (termination, over, _) = logits.differences(charge);
         let of = |group: Group| {

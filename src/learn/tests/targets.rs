@@ -90,11 +90,11 @@ fn a_pre_emption_cuts_the_trace_and_its_choice_is_masked() {
     let Next::Edge(edge) = prepared.gathered.next[at - 1] else { panic!("the trace runs on") };
     assert_eq!(prepared.gathered.edges[edge].option, Some(prev));
     assert!(prepared.estimated.log_rho_option[at].abs() < 1e-5);
-    let advantage = prepared.batch.column(crate::learn::batch::Column::AdvantageOption);
-    assert_eq!(advantage.double_value(&[at as i64]), 0.0);
+    let advantage = |t: usize| prepared.batch.steps.column(t, crate::learn::batch::Column::AdvantageOption);
+    assert_eq!(advantage(at), 0.0);
     let init = (0..64).filter(|&t| rows[0].steps[t].choice.forced == Forced::Init);
-    assert!(init.map(|t| advantage.double_value(&[t as i64]).abs()).all(|advantage| 0.0 < advantage), "starts count");
-    let others: f64 = (0..64).map(|t| advantage.double_value(&[t]).abs()).sum();
+    assert!(init.map(|t| advantage(t).abs()).all(|advantage| 0.0 < advantage), "starts count");
+    let others: f64 = (0..64).map(|t| advantage(t).abs()).sum();
     assert!(others > 1.0);
 }
 

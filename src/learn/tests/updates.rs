@@ -1,8 +1,9 @@
-use super::{World, acting, config, fresh, learner, norm, together};
+use super::{World, acting, closed, config, fresh, learner, norm};
 use crate::config::HsPpo as Config;
 use crate::config::Seed;
 use crate::contract::Group;
 use crate::data::NO_OPTION;
+use crate::learn::loss::Weights;
 use crate::learn::{HsPpo, State};
 use crate::option::{Arrival, Running};
 use crate::policy::Network;
@@ -77,10 +78,12 @@ fn a_rare_option_rests_and_is_held_where_it_was() {
     assert!(norm(&contract, &moved, |group| group == Group::Option(0)) > 0.0);
 
     // The trunk moved below the head at rest; the anchor is that motion's price.
-    let network = Network::new(&contract, &after.parameters, true).unwrap();
-    let anchor = together(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
-    let network = Network::new(&contract, &before.parameters, true).unwrap();
-    let none = together(&network, &prepared.batch, &prepared.anchor, &config).anchor.unwrap().double_value(&[]);
+    let anchored = |parameters: &[f32]| {
+        let network = Network::new(&contract, parameters, false).unwrap();
+        let weights = Weights::new(&config);
+        closed(&network, &prepared.batch, &prepared.anchor, &config, &weights, 0.0).0.anchor.unwrap()
+    };
+    let (anchor, none) = (anchored(&after.parameters), anchored(&before.parameters));
     assert!(anchor > 1e-6 && none.abs() < 1e-6, "moved {anchor}, unmoved {none}");
 }
 
