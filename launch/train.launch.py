@@ -1,6 +1,6 @@
 """The training graph: simulators, rollouts, one learner.
 
-ros2 launch handoff train.launch.py options:=4 envs:=16 rollouts:=2 minutes:=6
+ros2 launch handoff train.launch.py options:=4 envs:=32 rollouts:=2 minutes:=6
 ros2 launch handoff train.launch.py link:=isaac namespaces:=robot_1,robot_2       # on the robots of a simulator that runs
 ros2 launch handoff train.launch.py learner:=false first:=2 peers:=192.168.1.10   # more rollouts, on another host
 """
@@ -32,7 +32,7 @@ ARGUMENTS = [
     ("minutes", "", "time to train, from the first environment step [min]", "train.minutes"),
     ("env_steps", "", "environment steps to train", "train.env_steps"),
     ("update_mode", "", "sync or async", "learner.update_mode"),
-    ("envs", "16", "environments, over all rollouts", "train.envs"),
+    ("envs", "32", "environments, over all rollouts", "train.envs"),
     ("rollouts", "2", "rollout nodes, each with its own simulator", "train.rollouts"),
     ("link", "", "on robots that speak so: sim (paced ones, which start too), isaac, isaac_moveit, crisp", "policy.link"),
     ("namespaces", "", "with a link: namespaces of the robots, apart by commas, one rollout each", None),

@@ -52,7 +52,7 @@ impl Default for Learner {
             run: String::new(),
             update_mode: UpdateMode::Sync,
             min_rollouts: 1,
-            num_steps_per_env: 64,
+            num_steps_per_env: 32,
             batch_steps: 1024,
             max_lag: 8,
             save_interval: 20,

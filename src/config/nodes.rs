@@ -149,8 +149,8 @@ impl Default for Rollout {
             index: 0,
             restarts: 0,
             num_envs: 16,
-            fragment_steps: 32,
-            window: 4,
+            fragment_steps: 16,
+            window: 2,
             run: String::new(),
             learner_ns: "/".into(),
             on_link: false,
@@ -165,7 +165,7 @@ impl Default for Train {
     fn default() -> Self {
         Self {
             rollouts: 2,
-            envs: 16,
+            envs: 32,
             namespaces: String::new(),
             pin: false,
             minutes: 6.0,
