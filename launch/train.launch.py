@@ -34,7 +34,7 @@ ARGUMENTS = [
     ("update_mode", "", "sync or async", "learner.update_mode"),
     ("envs", "32", "environments, over all rollouts", "train.envs"),
     ("rollouts", "2", "rollout nodes, each with its own simulator", "train.rollouts"),
-    ("link", "", "on robots that speak so: sim (paced ones, which start too), isaac, isaac_moveit, crisp", "policy.link"),
+    ("link", "", "on robots that speak so: sim (paced ones, which start too), isaac, isaac_moveit, crisp, franka_fr3", "policy.link"),
     ("namespaces", "", "with a link: namespaces of the robots, apart by commas, one rollout each", None),
     ("run", "", "run folder; default: runs/<task>__<time>", None),
     ("learner", "true", "false: only rollouts and simulators, for a learner elsewhere", None),

@@ -63,11 +63,23 @@ fn weights_of_all_sizes_reach_a_rollout_that_acts_and_one_that_was_stalled() {
 }
 
 #[test]
+fn learners_take_gradient_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = bench(folder.path(), &["learner", "--steps", "10"]);
+    let names: Vec<&str> = report.as_array().unwrap().iter().map(|found| found["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["handoff sac", "handoff osac, 4 options"]);
+    let rates: Vec<f64> = report.as_array().unwrap().iter().map(|found| number(&found["steps_per_sec"])).collect();
+    // Four options evaluate four times as many actions, and never cost nothing.
+    assert!(0.0 < rates[1] && rates[1] < rates[0] && rates[0] < 1e4, "{rates:?}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, words) in [
         (["train", "--minutes", "0"], "--minutes 0"),
         (["weights", "--versions", "0"], "--versions 0"),
+        (["learner", "--steps", "4"], "--steps 4"),
         (["train", "--peers", "--json"], "HANDOFF_PEER"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_handoff"));

@@ -121,6 +121,41 @@ fn a_checkpoint_of_another_algorithm_is_refused() {
 }
 
 #[test]
+fn a_new_run_starts_with_what_fits_of_another() {
+    for algo in [Algo::HsPpo, Algo::Osac] {
+        let old = if algo.off_policy() { off_policy(algo) } else { Config { algo, ..config(5) } };
+        let folder = tempfile::tempdir().unwrap();
+        let saved = go_on(folder.path(), &old, 2);
+        let mut new = Config { seed: 6, ..old };
+        new.learner.init_from = folder.path().join("run").display().to_string();
+        let open = |config: &Config, name: &str| {
+            let mut config = config.clone();
+            config.learner.run_dir = folder.path().join(name).display().to_string();
+            Trainer::open(&config).unwrap().0.snapshot()
+        };
+        let bits = |floats: &[f32]| floats.iter().map(|value| value.to_bits()).collect::<Vec<u32>>();
+        let first = open(&new, "same");
+        assert!(bits(&first.parameters) == saved, "{algo:?}");
+        assert_eq!((first.updates, first.env_steps, first.random_warmup), (0, 0, false));
+        assert!(0.0 < first.normaliser.count, "the statistics came along");
+
+        // It learns, is stopped, and goes on as a run of its own.
+        let stopped = tempfile::tempdir().unwrap();
+        let whole = tempfile::tempdir().unwrap();
+        go_on(stopped.path(), &new, 2);
+        assert!(go_on(stopped.path(), &new, 4) == go_on(whole.path(), &new, 4), "{algo:?}");
+
+        new.options.count = 1;
+        let one = open(&new, "one");
+        let trunk = one.contract.layout().segments[0].range();
+        assert_eq!(bits(&one.parameters[trunk.clone()]), saved[trunk]);
+        let other = Config { learner: new.learner, ..off_policy(Algo::Sac) };
+        let other = Config { algo: if algo == Algo::Osac { Algo::Ppo } else { Algo::Sac }, ..other };
+        assert_eq!(open(&other, "other").normaliser.mean, first.normaliser.mean);
+    }
+}
+
+#[test]
 fn off_policy_trains_asynchronously_too() {
     let mut config = off_policy(Algo::Osac);
     config.learner.update_mode = UpdateMode::Async;

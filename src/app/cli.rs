@@ -78,7 +78,7 @@ pub struct Train {
     /// `sync` (one version an update, waits) or `async` (no waiting, lag corrected).
     #[arg(long, value_name = "MODE")]
     pub update_mode: Option<String>,
-    /// On robots that speak so, not in lockstep: sim (paced ones, which start too), isaac, isaac_moveit, crisp; through the
+    /// On robots that speak so, not in lockstep: sim (paced ones, which start too), isaac, isaac_moveit, crisp, franka_fr3; through the
     /// guard. Asynchronous unless told otherwise.
     #[arg(long, conflicts_with = "serial")]
     pub link: Option<String>,
@@ -91,6 +91,10 @@ pub struct Train {
     /// Go on with a run: its configuration, its newest checkpoint; `--minutes` counts anew. With `--serial` exactly.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["run", "config", "task", "algo", "options", "seed"])]
     pub resume: Option<PathBuf>,
+    /// A new run that starts with the parameters of another run or checkpoint, as far as they fit: another algorithm, K or
+    /// width takes over less, and says what not.
+    #[arg(long, value_name = "RUN", conflicts_with = "resume")]
+    pub init_from: Option<PathBuf>,
     /// With --resume: go on without what off-policy learning remembered.
     #[arg(long, requires = "resume")]
     pub without_replay: bool,
@@ -164,6 +168,8 @@ pub enum Bench {
     Train(BenchTrain),
     /// Weights of 0.3, 1 and 5 MB: time from publishing to acting with them.
     Weights(BenchWeights),
+    /// Gradient steps a second of `sac` and `osac` on made-up steps, one thread.
+    Learner(BenchLearner),
 }
 
 /// `handoff bench train`.
@@ -189,6 +195,20 @@ pub struct BenchWeights {
     /// Versions of each size.
     #[arg(long, default_value_t = 200)]
     pub versions: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `handoff bench learner`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchLearner {
+    /// Gradient steps of each learner.
+    #[arg(long, default_value_t = 2000)]
+    pub steps: u64,
+    /// Stable-Baselines3 SAC beside them: the same sizes.
+    #[arg(long)]
+    pub peers: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -287,7 +307,7 @@ pub struct Policy {
     /// Run folder, or one of its checkpoints; without it, weights come from a learner (parameter `policy.run`).
     #[arg(long)]
     pub run: Option<PathBuf>,
-    /// How the robot speaks: sim, isaac, isaac_moveit, crisp (parameter `policy.link`).
+    /// How the robot speaks: sim, isaac, isaac_moveit, crisp, franka_fr3 (parameter `policy.link`).
     #[arg(long)]
     pub link: Option<String>,
     /// As a node.
@@ -338,6 +358,7 @@ impl Train {
             ("seed", self.seed.map(|value| json!(value))),
             ("train.minutes", minutes.map(|value| json!(value))),
             ("train.env_steps", self.env_steps.map(|value| json!(value))),
+            ("learner.init_from", self.init_from.as_ref().map(|value| json!(value))),
             ("policy.link", self.link.as_ref().map(|value| json!(value))),
             ("rollout.on_link", self.link.as_ref().map(|_| json!(true))),
             ("train.namespaces", self.namespaces.as_ref().map(|value| json!(value))),

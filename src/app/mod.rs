@@ -25,6 +25,8 @@ pub mod supervise;
 mod sweep;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod train;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod transport;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod watch;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
@@ -61,6 +63,7 @@ mod run {
             Command::Curve(arguments) => commands::curve(&arguments),
             Command::Bench(Bench::Train(arguments)) => bench::train(&arguments),
             Command::Bench(Bench::Weights(arguments)) => bench::weights(&arguments),
+            Command::Bench(Bench::Learner(arguments)) => bench::learner(&arguments),
             Command::Bag(command) => return finish(bag::bag(&command)),
             Command::Sim(arguments) => nodes::sim(&arguments),
             Command::Rollout(arguments) => nodes::rollout(&arguments),

@@ -6,7 +6,7 @@ use crate::contract::{Contract, Snapshot};
 use crate::data::{GoalPose, JointState};
 use crate::error::{Error, Result};
 use crate::guard;
-use crate::link::Preset;
+use crate::link::{Command, Preset};
 use crate::node::policy::{Pilot, Settings};
 use crate::policy::Sampling;
 use crate::robot::{ARM_DOF, Robot};
@@ -92,9 +92,9 @@ impl World {
             guard,
             seed: Seed::root(seed).of(Purpose::Evaluation),
             sampling: Sampling::MeanAction,
+            autostart: true,
         })?;
         pilot.weights(snapshot)?;
-        pilot.activate(true)?;
         let task = crate::task::find(&contract.task)?;
         let base_frame = format!("{}_link0", arm.prefix());
         Ok(Self { task, contract, base_frame, pilot, paced: Paced::new(arm, &sim)?, wire, now_secs: 0.0 })
@@ -109,7 +109,7 @@ impl World {
             self.tick()?;
             let waited = self.now_secs - begun;
             if DRY_SECS <= waited {
-                match self.pilot.arm(true, self.now_secs) {
+                match self.pilot.arm(self.now_secs) {
                     Ok(_) => break,
                     Err(error) if ARMING_SECS <= waited => return Err(error),
                     Err(_) => {}
@@ -146,7 +146,9 @@ impl World {
             Wire::Scrambled => scrambled(state.clone()),
         };
         let acts = self.pilot.states(&heard, self.now_secs)?;
-        acts.command.into_iter().for_each(|command| self.paced.push(command));
+        if let Some(Command::Positions(command)) = acts.command {
+            self.paced.push(command);
+        }
         Ok((state, acts.option.is_some()))
     }
 }

@@ -3,15 +3,16 @@
 use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
-use super::{cli, commands, pin, serial};
+use super::{cli, commands, pin, serial, transport};
 use crate::config::{self, Config, UpdateMode};
+use crate::contract::Inheritance;
 use crate::data::audit::account;
 use crate::error::{Error, Result};
 use crate::link::Preset;
 use crate::node::Shutdown;
 use crate::node::learner::LOOKS;
 use crate::report;
-use crate::run::RunDir;
+use crate::run::{self, RunDir, Which};
 use std::collections::VecDeque;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -35,6 +36,9 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     }
     on_link(&mut config)?;
     config.learner.min_rollouts = config.train.rollouts;
+    if arguments.resume.is_none() {
+        inherit(&mut config)?;
+    }
     if arguments.serial && config.algo.off_policy() {
         // In one loop nothing runs beside learning: waiting for it costs nothing, and what waits can be saved.
         config.learner.update_mode = UpdateMode::Sync;
@@ -75,6 +79,23 @@ fn on_link(config: &mut Config) -> Result<()> {
     config.validate()
 }
 
+/// Finds the checkpoint that a new run starts from, and says what of it does not fit.
+fn inherit(config: &mut Config) -> Result<()> {
+    let path = Path::new(&config.learner.init_from);
+    if config.learner.init_from.is_empty() {
+        return Ok(());
+    }
+    let path = std::path::absolute(path).map_err(Error::io(path))?;
+    let checkpoint = RunDir::resolve(&path, Which::Newest)?;
+    let snapshot = run::load_snapshot(&checkpoint, None)?;
+    let inheritance = Inheritance::new(&snapshot.contract, &config.contract()?);
+    let (fitting, all) = (inheritance.fitting(), config.contract()?.layout().len());
+    say(&format!("{fitting} of the policy's {all} parameters are those of {}", checkpoint.display()));
+    inheritance.left.iter().for_each(|sentence| say(sentence));
+    config.learner.init_from = checkpoint.display().to_string();
+    Ok(())
+}
+
 /// Checks the notes of all processes, and says how many transitions became what.
 fn audit(folder: &RunDir) -> Result<()> {
     let account = account(&report::audit::read(&folder.logs())?)?;
@@ -92,6 +113,9 @@ pub(super) async fn supervise(
     let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
     let sweep = Sweep::new();
     let mut environment = domain.environment.clone();
+    if domain.ours {
+        environment.extend(transport::profile(folder.path())?);
+    }
     if std::env::var_os("ROS_LOG_DIR").is_none() {
         environment.push(("ROS_LOG_DIR".into(), folder.logs().join("ros").display().to_string()));
     }
@@ -213,6 +237,8 @@ pub(super) struct Domain {
     pub(super) number: String,
     /// Others may be there: the domain was told, or hosts that may join.
     shared: bool,
+    /// Nodes meet as we say, on this machine.
+    pub(super) ours: bool,
     pub(super) environment: Vec<(String, String)>,
 }
 
@@ -241,7 +267,7 @@ pub(super) fn domain(arguments: &cli::Train, there: bool) -> Result<Domain> {
     }
     environment.extend(hosts);
     let environment = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(Domain { number: number.to_string(), shared, environment })
+    Ok(Domain { number: number.to_string(), shared, ours: !shared && !ranged, environment })
 }
 
 fn free_domain() -> Result<u32> {

@@ -37,6 +37,8 @@ pub struct Learner {
     pub keep: usize,
     /// Threads of libtorch.
     pub torch_threads: usize,
+    /// The run, or one of its checkpoints, whose parameters a new run starts with, as far as they fit; empty: none.
+    pub init_from: String,
     /// Resume without the replay of the checkpoint.
     pub without_replay: bool,
     /// Half-step PPO.
@@ -58,6 +60,7 @@ impl Default for Learner {
             save_interval: 20,
             keep: 3,
             torch_threads: 1,
+            init_from: String::new(),
             without_replay: false,
             hs_ppo: HsPpo::default(),
             osac: Osac::default(),

@@ -1,8 +1,10 @@
 //! What training and deployment must agree on, and the immutable snapshot of a policy that carries it.
 
+mod inherit;
 mod layout;
 mod snapshot;
 
+pub use inherit::Inheritance;
 pub use layout::{Group, Layout, Segment};
 pub use snapshot::{Normaliser, Snapshot};
 

@@ -2,7 +2,7 @@
 
 use super::{HsPpo, Metrics, Osac, state};
 use crate::config::{Config, Purpose, Seed};
-use crate::contract::{Contract, Snapshot};
+use crate::contract::{Contract, Inheritance, Snapshot};
 use crate::data::{Fragment, Gathered, Vectors};
 use crate::error::Result;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub trait Algorithm: Send {
     /// Goes on exactly from the snapshot, [`Self::save`] and [`Self::save_replay`] of one checkpoint; without the last
     /// one, as told in the log.
     fn restore(&mut self, snapshot: &Snapshot, saved: &Vectors, replay: Option<&Vectors>) -> Result<()>;
+    /// Starts with what fits of another run's snapshot and [`Self::save`]; optimisers and counts begin anew.
+    fn inherit(&mut self, fits: &Inheritance, snapshot: &Snapshot, saved: &Vectors) -> Result<()>;
 }
 
 /// The algorithm of a configuration, at its start.
@@ -72,5 +74,14 @@ impl Algorithm for HsPpo {
 
     fn restore(&mut self, snapshot: &Snapshot, saved: &Vectors, _none: Option<&Vectors>) -> Result<()> {
         Self::restore(self, state::unpack(snapshot, saved)?)
+    }
+
+    fn inherit(&mut self, fits: &Inheritance, snapshot: &Snapshot, saved: &Vectors) -> Result<()> {
+        let mut state = self.state();
+        fits.take_policy(&snapshot.parameters, &mut state.parameters);
+        if fits.normaliser {
+            state.observations = state::moments(saved, state::OBSERVATIONS)?;
+        }
+        Self::restore(self, state)
     }
 }

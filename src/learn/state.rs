@@ -6,7 +6,8 @@ use crate::data::Vectors;
 use crate::error::Result;
 
 const ADAM: &str = "adam";
-const OBSERVATIONS: &str = "observations";
+/// Statistics of the observation: alike in all algorithms.
+pub(super) const OBSERVATIONS: &str = "observations";
 const RETURNS: &str = "returns";
 const SKIPPED: &str = "skipped";
 

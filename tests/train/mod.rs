@@ -59,6 +59,27 @@ fn a_run_goes_on_where_it_stopped() {
     assert_eq!(std::fs::read_to_string(run.join("life")).unwrap().trim(), "2");
 }
 
+/// A training's own domain and transport keep out nobody who asks for them, with the defaults or for this host alone.
+#[test]
+fn a_client_of_its_domain_hears_a_training() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut training = train(&run, &["--minutes", "2"]).spawn().unwrap();
+    harness::wait_until("the first update", &mut training, || !metrics(&run).is_empty());
+    let learner = harness::node("learner", run.to_str().unwrap());
+    let environment = std::fs::read_to_string(format!("/proc/{learner}/environ")).unwrap();
+    let domain = environment.split('\0').find_map(|variable| variable.strip_prefix("ROS_DOMAIN_ID=")).unwrap();
+    assert!(environment.contains("fastdds.xml"), "the training has its own transport");
+    for range in ["SUBNET", "LOCALHOST"] {
+        let mut client = std::process::Command::new("python3");
+        client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/train/hears.py"));
+        client.env("ROS_DOMAIN_ID", domain).env("ROS_AUTOMATIC_DISCOVERY_RANGE", range);
+        assert!(client.status().unwrap().success(), "nothing was heard with range {range}");
+    }
+    harness::signal(training.id() as i32, "INT");
+    finished(training.wait_with_output().unwrap());
+}
+
 #[test]
 fn the_asynchronous_mode_trains() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,10 +2,12 @@
 
 mod account;
 mod channels;
+mod learner;
 mod peer;
 mod usage;
 mod weights;
 
+pub(super) use learner::learner;
 pub(super) use weights::weights;
 
 use super::{cli, commands, supervise::Graph, train};

@@ -1,4 +1,4 @@
-//! Stable-Baselines3 PPO on the same task, in a Python of its own.
+//! Stable-Baselines3 in a Python of its own: PPO on the same task, SAC's learning alone.
 
 use super::account::Reached;
 use crate::config::Config;
@@ -6,10 +6,12 @@ use crate::error::{Error, Result};
 use crate::robot::READY;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-const SCRIPT: &str = include_str!("../../../scripts/peers/ppo_reach.py");
+const TRAINING: &str = include_str!("../../../scripts/peers/ppo_reach.py");
+const LEARNER: &str = include_str!("../../../scripts/peers/sac_learner.py");
 const MODEL: &str = include_str!("../../../model/panda.xml");
 /// Names a Python with Stable-Baselines3, torch and mujoco; `./handoff` makes one and sets it.
 const PYTHON: &str = "HANDOFF_PEER";
@@ -43,10 +45,35 @@ impl Program {
         }
     }
 
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.0);
+        // Some machines set these for old builds; they slow numpy down.
+        command.env_remove("OPENBLAS_CORETYPE").env_remove("OPENBLAS_L2_SIZE").stderr(Stdio::inherit());
+        command
+    }
+
+    /// Starts a peer that learns, and does nothing else.
+    pub(super) fn learner(&self, settings: &serde_json::Value) -> Result<Learner> {
+        let child = self
+            .command()
+            .args(["-c", LEARNER])
+            .arg(settings.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = child.map_err(Error::io(&self.0))?;
+        let (Some(asks), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Error::invalid("the peer has no standard input or output"));
+        };
+        let mut learner = Learner { child, asks, answers: BufReader::new(answers), name: String::new() };
+        learner.name = learner.line()?;
+        Ok(learner)
+    }
+
     /// Trains the peer for the configured time, with this configuration's rate, network, epochs and model.
     pub(super) fn run(&self, folder: &Path, config: &Config) -> Result<Peer> {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        for (name, text) in [("ppo_reach.py", SCRIPT), ("panda.xml", MODEL)] {
+        for (name, text) in [("ppo_reach.py", TRAINING), ("panda.xml", MODEL)] {
             let path = folder.join(name);
             fs::write(&path, text).map_err(Error::io(&path))?;
         }
@@ -64,15 +91,12 @@ impl Program {
             "position_max_rad": limits.position_max_rad,
         });
         tracing::info!("Stable-Baselines3 on the same task, {} min", config.train.minutes);
-        let output = Command::new(&self.0)
+        let output = self
+            .command()
             .arg(folder.join("ppo_reach.py"))
             .arg(settings.to_string())
             .current_dir(folder)
-            // Some machines set these for old builds; they slow numpy down.
-            .env_remove("OPENBLAS_CORETYPE")
-            .env_remove("OPENBLAS_L2_SIZE")
             .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
             .output()
             .map_err(Error::io(&self.0))?;
         if !output.status.success() {
@@ -80,6 +104,41 @@ impl Program {
         }
         serde_json::from_slice(&output.stdout)
             .map_err(|error| Error::invalid(format!("the peer's outcome cannot be read: {error}")))
+    }
+}
+
+/// A peer that waits to be asked for gradient steps. It ends with its standard input.
+pub(super) struct Learner {
+    child: Child,
+    asks: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    /// Name and versions.
+    pub(super) name: String,
+}
+
+impl Learner {
+    /// Seconds on the processor of so many gradient steps.
+    pub(super) fn learn(&mut self, steps: u64) -> Result<f64> {
+        writeln!(self.asks, "{steps}").map_err(Error::io("the peer's standard input"))?;
+        let line = self.line()?;
+        line.parse()
+            .map_err(|_| Error::invalid(format!("the peer answered `{line}`; a number of seconds was expected")))
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(Error::io("the peer's standard output"))?;
+        if line.is_empty() {
+            return Err(Error::invalid("the peer has ended; its words are above"));
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+impl Drop for Learner {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::app::nodes::wire::{Drops, QUEUE, to_queue, to_topic};
 use crate::app::supervise::{Event, Graph};
 use crate::app::sweep::Sweep;
-use crate::app::{cli, commands, train};
+use crate::app::{cli, commands, train, transport};
 use crate::config::{Config, Purpose, Seed, UpdateMode};
 use crate::contract::Snapshot;
 use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus, Table};
@@ -13,6 +13,7 @@ use crate::node::Output;
 use crate::node::learner::Learner;
 use crate::report::{self, Latency};
 use crate::ros::{self, Node, Publisher, msg, srv};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,9 +40,12 @@ pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
     }
     if std::env::var_os("ROS_DOMAIN_ID").is_none() {
         let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
+        let runs = Path::new("runs");
+        std::fs::create_dir_all(runs).map_err(Error::io(runs))?;
         let status = Command::new(&program)
             .args(std::env::args_os().skip(1))
             .envs(train::domain(&cli::Train::default(), false)?.environment)
+            .envs(transport::profile(runs)?)
             .status()
             .map_err(Error::io(&program))?;
         return if status.success() {

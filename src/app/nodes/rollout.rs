@@ -1,7 +1,7 @@
 //! Node `rollout`.
 
 use super::health;
-use super::policy::answer;
+use super::policy::{answer, commands};
 use super::wire::{Drops, QUEUE, Queue, convert, joints, to_queue, to_topic, topic_of};
 use super::{audit, drive, random, run, start, tell};
 use crate::app::cli;
@@ -119,15 +119,17 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
     });
     let (ask, requests) = mpsc::channel(4);
     node.serve::<srv::SetBool::Service>("~/arm", move |message| {
-        let (success, message) = answer(&ask, on_link::Request(message.data));
-        srv::SetBool::Response { success, message }
+        match answer(&ask, on_link::Request(message.data)) {
+            Ok(done) => srv::SetBool::Response { success: true, message: done.into() },
+            Err(error) => srv::SetBool::Response { success: false, message: error.to_string() },
+        }
     })?;
     let (reset, mut resets) = mpsc::channel::<()>(1);
     let client = match settings.reset.as_str() {
         "" => None,
         name => Some(node.client::<srv::Trigger::Service>(name)?),
     };
-    let commands = to_topic::<msg::JointState, _>(node.publish(link.commands, ros::newest())?);
+    let commands = commands(&mut node, link)?;
     let topic = node.resolve(link.states);
     let wires = wires(arguments, &mut node, config, stream, &drops, vec![(link.states.into(), states_qos)])?;
     let (inputs, outputs, puller) = wires.with(states_in, commands);

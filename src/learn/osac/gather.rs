@@ -50,7 +50,7 @@ impl Frame<'_> {
         let options = self.options();
         let steps: Vec<Step<'_>> = draws.iter().filter_map(|draw| replay.step(draw.step)).collect();
         let flat = |floats: for<'a> fn(&Step<'a>) -> &'a [f32]| -> Vec<f32> {
-            steps.iter().flat_map(|step| floats(step).iter().copied()).collect()
+            steps.iter().map(floats).collect::<Vec<_>>().concat()
         };
         let column = |number: &dyn Fn(&Step<'_>) -> f64| {
             Tensor::from_slice(&steps.iter().map(|step| number(step) as f32).collect::<Vec<_>>())
@@ -125,11 +125,10 @@ impl Frame<'_> {
         let lengths: Vec<usize> =
             fragments.iter().map(|fragment| 1 + fragment.steps.iter().copied().max().unwrap_or(0)).collect();
         let steps = fragments.iter().zip(&lengths);
-        let observations: Vec<f32> = steps
-            .flat_map(|(fragment, &length)| (0..length).map(move |step| (fragment, step)))
-            .flat_map(|(fragment, step)| replay.of(fragment, step).observation.iter().copied())
+        let observations: Vec<&[f32]> = steps
+            .flat_map(|(fragment, &length)| (0..length).map(move |step| replay.of(fragment, step).observation))
             .collect();
-        let outputs = Outputs::new(actor, &self.normalised(observations));
+        let outputs = Outputs::new(actor, &self.normalised(observations.concat()));
         let mut row = 0;
         let mut all = Vec::with_capacity(fragments.len());
         for (fragment, length) in fragments.iter().zip(lengths) {

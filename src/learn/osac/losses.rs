@@ -10,7 +10,7 @@ use super::twin::Twin;
 use crate::config::Osac as Config;
 use crate::option::TERMINATION_LOGIT_MAX;
 use crate::policy::{Heads, Network};
-use tch::{Kind, Reduction, Tensor};
+use tch::{Kind, Tensor};
 
 /// Temperatures of the actions and of the policy over options.
 #[derive(Clone, Copy, Debug)]
@@ -116,21 +116,20 @@ pub(super) fn targets(networks: &Networks, batch: &Drawn, alphas: Temperatures, 
     })
 }
 
-/// `sum_i mean_b w_b sum_o v_o H(Q_i(s, o, a) - y_o)`, H Huber's or half the square; and the error of the option that
-/// acted, mean of the twins' absolute ones, `[B]`.
-pub(super) fn critic_loss(networks: &Networks, batch: &Drawn, targets: &Tensor, config: &Config) -> (Tensor, Tensor) {
-    let values = networks.critics.values(&batch.input, &batch.action);
-    let targets = targets.unsqueeze(0).expand_as(&values);
-    let loss = if config.huber_delta == 0.0 {
-        (&values - &targets).square() * 0.5
-    } else {
-        values.huber_loss(&targets, Reduction::None, config.huber_delta)
-    };
-    let weight = (&batch.share * batch.weight.unsqueeze(1)).unsqueeze(0);
-    let rows = batch.input.size()[0] as f64;
-    let errors = (values.detach() - targets).abs().mean_dim([0i64].as_slice(), false, Kind::Float);
-    let errors = (errors * &batch.executed).sum_dim_intlist([1i64].as_slice(), false, Kind::Float);
-    ((loss * weight).sum(Kind::Float) / rows, errors)
+/// `sum_i mean_b w_b sum_o v_o H(Q_i(s, o, a) - y_o)`, H Huber's or half the square, whose gradient the critics take;
+/// and the error of the option that acted, mean of the twins' absolute ones, `[B]`.
+pub(super) fn critic_loss(critics: &mut Twin, batch: &Drawn, targets: &Tensor, config: &Config) -> (Tensor, Tensor) {
+    let pass = critics.pass(&batch.input, &batch.action);
+    let error = &pass.values - targets;
+    let delta = config.huber_delta;
+    let slope = if delta == 0.0 { error.shallow_clone() } else { error.clamp(-delta, delta) };
+    let weight = &batch.share * (&batch.weight / batch.input.size()[0] as f64).unsqueeze(1);
+    // H = e² / 2 where |e| < delta, delta (|e| - delta / 2) beyond: H' = clamp(e), H = H' (e - H' / 2).
+    let weighed = &slope * &weight;
+    let loss = (&weighed * (&error - slope * 0.5)).sum(Kind::Float);
+    critics.learn(&pass, weighed);
+    let errors = error.abs().mean_dim([0i64].as_slice(), false, Kind::Float);
+    (loss, (errors * &batch.executed).sum_dim_intlist([1i64].as_slice(), false, Kind::Float))
 }
 
 /// The actor's losses, each a scalar.
@@ -174,7 +173,12 @@ pub(super) fn actor_losses(networks: &Networks, picked: &Picked, alphas: Tempera
     let features = actor.features(&picked.input);
     let heads = actor.split(&actor.heads(&features));
     let imagined = imagine(&heads, &picked.noise);
-    let soft_values = soft(&networks.critics, &picked.input, &imagined, alphas.action);
+    let action = imagined.action.detach();
+    let least = networks.critics.least(&picked.input, &action);
+    // The value, and its gradient by the action: the critics themselves are not asked again on the way back.
+    let rising = (&imagined.action - &action) * &least.slope;
+    let rising = rising.sum_dim_intlist([2i64].as_slice(), false, Kind::Float);
+    let soft_values = &least.value + rising - &imagined.log_prob * alphas.action;
     let rows = picked.input.size()[0] as f64;
     let weighed = |values: &Tensor| (values * &picked.responsibility).sum(Kind::Float) / rows;
     ActorLosses {

@@ -14,7 +14,7 @@ use super::metrics::Metrics;
 use super::normaliser::Moments;
 use super::optimiser::{Adam, Rates};
 use crate::config::{self, Prioritisation, Purpose, Seed};
-use crate::contract::{Contract, Group, Layout, Normaliser, Snapshot};
+use crate::contract::{Contract, Group, Inheritance, Layout, Normaliser, Snapshot};
 use crate::data::{Gathered, Vectors};
 use crate::error::{Error, Result};
 use crate::policy::{Network, floats};
@@ -44,6 +44,8 @@ pub struct Osac {
     env_steps: u64,
     /// The draws of a gradient step hang on its number.
     gradient_steps: u64,
+    /// The policy was learned elsewhere: it records from the first step on.
+    warm: bool,
     /// Gradient steps whose loss or gradient was not finite.
     skipped: u64,
     /// Gradient steps begun by this process.
@@ -66,7 +68,7 @@ impl Learned {
 
     /// One step down the gradient, unless it is not finite; returns whether.
     fn step(&mut self) -> bool {
-        let finite = self.gradient.iter().all(|float| float.is_finite());
+        let finite = self.gradient.chunks(256).all(|some| some.iter().fold(true, |all, float| all & float.is_finite()));
         if finite {
             self.adam.step(&mut self.parameters, &self.gradient, &self.rates);
         }
@@ -112,6 +114,7 @@ impl Osac {
             updates: 0,
             env_steps: 0,
             gradient_steps: 0,
+            warm: false,
             skipped: 0,
             pulse: Arc::default(),
             config: config.clone(),
@@ -188,8 +191,7 @@ impl Osac {
         let fixed = (config.gamma, config.executed_weight);
         let batch = frame.drawn(&self.replay, &draws, &weights, fixed, &mut noise);
         let wanted = targets(&self.networks, &batch, alphas, config);
-        let (value_loss, errors) = critic_loss(&self.networks, &batch, &wanted, config);
-        value_loss.backward();
+        let (value_loss, errors) = critic_loss(&mut self.networks.critics, &batch, &wanted, config);
         self.networks.critics.take_gradient(&mut self.critics.gradient);
         let mut sound = self.critics.step();
         self.networks.critics.load(&self.critics.parameters);
@@ -232,7 +234,7 @@ impl Algorithm for Osac {
             version,
             updates: self.updates,
             env_steps: self.env_steps,
-            random_warmup: self.env_steps < self.config.warmup_steps,
+            random_warmup: !self.warm && self.env_steps < self.config.warmup_steps,
             contract: Arc::clone(&self.contract),
             normaliser: self.normaliser(),
             parameters: self.actor.parameters.clone().into(),
@@ -271,5 +273,9 @@ impl Algorithm for Osac {
 
     fn restore(&mut self, snapshot: &Snapshot, saved: &Vectors, replay: Option<&Vectors>) -> Result<()> {
         self.unpack(snapshot, saved, replay)
+    }
+
+    fn inherit(&mut self, fits: &Inheritance, snapshot: &Snapshot, saved: &Vectors) -> Result<()> {
+        self.take_over(fits, snapshot, saved)
     }
 }

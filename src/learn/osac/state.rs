@@ -1,17 +1,17 @@
 //! What a checkpoint keeps of the learner, beside the snapshot and the replay.
 
 use super::Osac;
-use crate::contract::Snapshot;
+use crate::contract::{Inheritance, Snapshot};
 use crate::data::Vectors;
 use crate::error::{Error, Result};
-use crate::learn::state::{adam, moments, put_adam, put_moments};
+use crate::learn::state::{OBSERVATIONS, adam, moments, put_adam, put_moments};
 
 const CRITICS: &str = "critics";
 const SLOW_CRITICS: &str = "slow_critics";
 const SLOW_ACTOR: &str = "slow_actor";
 const TEMPERATURES: &str = "temperatures";
-const OBSERVATIONS: &str = "observations";
 const COUNTS: &str = "counts";
+const WARM: &str = "warm";
 
 impl Osac {
     pub(super) fn pack(&self) -> Vectors {
@@ -28,6 +28,7 @@ impl Osac {
         let (inserts, samples) = self.limiter.counts();
         let counts = [inserts, samples, self.gradient_steps, self.skipped].map(|count| count as f64);
         packed.doubles.insert(COUNTS.into(), counts.to_vec());
+        packed.doubles.insert(WARM.into(), vec![f64::from(u8::from(self.warm))]);
         packed
     }
 
@@ -78,6 +79,27 @@ impl Osac {
         self.observations = observations;
         (self.updates, self.env_steps) = (snapshot.updates, snapshot.env_steps);
         (self.gradient_steps, self.skipped) = (gradient_steps as u64, skipped as u64);
+        self.warm = saved.number(WARM)? != 0.0;
+        Ok(())
+    }
+
+    /// Where the whole policy fits, it acts from the first step on, and nothing is recorded at random.
+    pub(super) fn take_over(&mut self, fits: &Inheritance, snapshot: &Snapshot, saved: &Vectors) -> Result<()> {
+        if fits.normaliser {
+            self.observations = moments(saved, OBSERVATIONS)?;
+            self.observations.check("observation", self.contract.obs_size())?;
+        }
+        fits.take_policy(&snapshot.parameters, &mut self.actor.parameters);
+        self.networks.actor.load(&self.actor.parameters);
+        self.networks.slow_actor.load(&self.actor.parameters);
+        self.warm = fits.fitting() == self.actor.parameters.len();
+        if snapshot.contract.network.architecture == self.contract.network.architecture {
+            fits.take_critics(saved.floats(CRITICS)?, &mut self.critics.parameters);
+            self.networks.critics.load(&self.critics.parameters);
+            self.networks.slow_critics.load(&self.critics.parameters);
+            let temperatures = saved.floats(TEMPERATURES)?;
+            self.temperatures.parameters.copy_from_slice(temperatures);
+        }
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ pub use self_check::Alarm;
 
 use super::learner::{Lesson, Work};
 use crate::config::{self, Config};
-use crate::contract::{Contract, Snapshot};
+use crate::contract::{Contract, Inheritance, Snapshot};
 use crate::data::{End, EpisodeStats, StreamId, Table};
 use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
@@ -68,8 +68,10 @@ impl Trainer {
         let checkpoint = newest.as_deref().map(|path| load(path, &contract, config)).transpose()?;
         let told = (!config.learner.run.is_empty()).then(|| Uuid::parse_str(&config.learner.run).ok()).flatten();
         let mut trainer = Self::new(config, contract, told.unwrap_or_else(Uuid::new_v4), life)?;
-        if let Some(checkpoint) = checkpoint {
-            trainer.resume(checkpoint)?;
+        match checkpoint {
+            Some(checkpoint) => trainer.resume(checkpoint)?,
+            None if config.learner.init_from.is_empty() => {}
+            None => trainer.inherit(Path::new(&config.learner.init_from))?,
         }
         let journal = Journal::open(folder.path())?;
         trainer.table.presume(
@@ -266,6 +268,13 @@ impl Trainer {
 
     fn trained(&self) -> f64 {
         self.trained_secs + self.started.map_or(0.0, |started| started.elapsed().as_secs_f64())
+    }
+
+    /// Starts with what fits of another run's checkpoint.
+    fn inherit(&mut self, path: &Path) -> Result<()> {
+        let Checkpoint { snapshot, state, .. } = run::load(&RunDir::resolve(path, Which::Newest)?, None)?;
+        let inheritance = Inheritance::new(&snapshot.contract, &self.snapshot().contract);
+        self.algorithm.inherit(&inheritance, &snapshot, &state)
     }
 
     fn resume(&mut self, checkpoint: Checkpoint) -> Result<()> {

@@ -8,9 +8,9 @@ use crate::policy::floats;
 use tch::{Kind, Tensor};
 
 /// Every number that the losses come to.
-fn numbers(networks: &Networks, batch: &Drawn, picked: &Picked, config: &Config) -> Vec<f64> {
+fn numbers(networks: &mut Networks, batch: &Drawn, picked: &Picked, config: &Config) -> Vec<f64> {
     let wanted = targets(networks, batch, ALPHAS, config);
-    let (value, errors) = critic_loss(networks, batch, &wanted, config);
+    let (value, errors) = critic_loss(&mut networks.critics, batch, &wanted, config);
     let actor = actor_losses(networks, picked, ALPHAS, config);
     let options = actor.options.as_ref().unwrap();
     let scalars =
@@ -69,7 +69,7 @@ fn relabelling_options_changes_no_loss() {
     let parameters = Parameters::new(&contract);
     let (batch, chosen) = (drawn(&contract, 0.5), picked(&contract));
     let config = Config { deliberation_cost: 0.1, ..config() };
-    let want = numbers(&parameters.networks(&contract), &batch, &chosen, &config);
+    let want = numbers(&mut parameters.networks(&contract), &batch, &chosen, &config);
     let order = [2, 0, 1];
     let index = Tensor::from_slice(&order.map(|option| option as i64));
     let by_option = |tensor: &Tensor| tensor.index_select(1, &index);
@@ -86,8 +86,8 @@ fn relabelling_options_changes_no_loss() {
         noise: by_option(&chosen.noise),
         ..chosen
     };
-    let networks = relabelled(&contract, &parameters, &order).networks(&contract);
-    for (found, want) in numbers(&networks, &batch, &chosen, &config).iter().zip(&want) {
+    let mut networks = relabelled(&contract, &parameters, &order).networks(&contract);
+    for (found, want) in numbers(&mut networks, &batch, &chosen, &config).iter().zip(&want) {
         assert!((found - want).abs() < 1e-5 * want.abs().max(1.0), "{found} is not {want}");
     }
 }
@@ -149,7 +149,7 @@ fn losses_touch_their_own_parameters_only() {
     let batch = drawn(&contract, 0.5);
     let wanted = targets(&networks, &batch, ALPHAS, &config);
     assert!(!wanted.requires_grad());
-    critic_loss(&networks, &batch, &wanted, &config).0.backward();
+    let _ = critic_loss(&mut networks.critics, &batch, &wanted, &config);
     networks.actor.take_gradient(&mut actor);
     networks.critics.take_gradient(&mut critics);
     assert!(actor.iter().all(|&float| float == 0.0), "the critics' loss moves the actor");
@@ -179,13 +179,13 @@ fn slow_networks_go_a_share_of_the_way() {
 #[test]
 fn the_critics_loss_weighs_options_and_bounds_errors() {
     let contract = off_policy(3, &[8]);
-    let networks = Parameters::new(&contract).networks(&contract);
+    let mut networks = Parameters::new(&contract).networks(&contract);
     for (executed_weight, delta) in [(0.0, 1.0), (1.0, 0.5), (0.3, 0.0)] {
         let batch = drawn(&contract, executed_weight);
         let config = Config { huber_delta: delta, ..config() };
         let wanted = targets(&networks, &batch, ALPHAS, &config) * 3.0;
-        let (found, _) = critic_loss(&networks, &batch, &wanted, &config);
-        let values = floats(&networks.critics.values(&batch.input, &batch.action).detach());
+        let (found, _) = critic_loss(&mut networks.critics, &batch, &wanted, &config);
+        let values = floats(&networks.critics.pass(&batch.input, &batch.action).values);
         let (wanted, weight, executed) = (floats(&wanted), floats(&batch.weight), floats(&batch.executed));
         let mut want = 0.0;
         for (at, value) in values.iter().enumerate() {

@@ -126,12 +126,11 @@ fn one_option_is_soft_actor_critic() {
     let mut networks = parameters.networks(&contract);
     let found = targets(&networks, &batch, ALPHAS, &config);
     close(&crate::policy::floats(&found), &crate::policy::floats(&want), "target");
-    let (found_critic_loss, errors) = critic_loss(&networks, &batch, &found, &config);
+    let (found_critic_loss, errors) = critic_loss(&mut networks.critics, &batch, &found, &config);
     close(&[found_critic_loss.double_value(&[]) as f32], &[want_critic_loss.double_value(&[]) as f32], "critic loss");
     let error = |critic: &Plain| (critic.forward(&here) - &want).abs();
     let want_errors = (error(&critics[0]) + error(&critics[1])) / 2.0;
     close(&crate::policy::floats(&errors), &crate::policy::floats(&want_errors.detach()), "error");
-    found_critic_loss.backward();
     let mut gradient = vec![0.0; parameters.critics.len()];
     networks.critics.take_gradient(&mut gradient);
     for (index, segment) in layout.segments.iter().enumerate() {

@@ -28,7 +28,7 @@ fn std(values: &[Vec<f64>]) -> f64 {
 fn soft(critics: &Twin, input: &Tensor, imagined: &Imagined) -> Vec<Vec<f64>> {
     let log_prob = rows(&imagined.log_prob);
     let of_option = |option: usize| {
-        let values = critics.values(input, &imagined.action.select(1, option as i64)).select(2, option as i64);
+        let values = critics.pass(input, &imagined.action.select(1, option as i64)).values.select(2, option as i64);
         floats(&values.detach()).iter().map(|&value| f64::from(value)).collect::<Vec<f64>>()
     };
     let values: Vec<Vec<f64>> = (0..K).map(of_option).collect();

@@ -13,7 +13,7 @@ use crate::contract::Contract;
 use crate::data::{ArmStates, HAND_DOF, JointState, Operation, STATE_DOF};
 use crate::error::{Error, Result};
 use crate::guard::{self, Guard, JointStates, Reason, State, Target, Values};
-use crate::link::{Joints, Link, Measured, Preset, Rate, joint_names};
+use crate::link::{Command, Joints, Link, Measured, Preset, Rate, joint_names};
 use crate::node::Report;
 use crate::robot::{ARM_DOF, PerJoint, Robot};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ const AT_START_RAD: f64 = 0.05;
 const AT_REST_RAD_PER_SEC: f64 = 0.02;
 /// A way to a start that takes longer is blocked [s].
 const LONGEST_MOVE_SECS: f64 = 20.0;
+/// Stamps of states that have a command may come early by this share of a command tick.
+const EARLY: f64 = 0.1;
 /// Without a state for this long, that is said [s].
 const SILENT_SECS: f64 = 5.0;
 
@@ -49,7 +51,7 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acts {
     /// To the arm.
-    pub command: Option<JointState>,
+    pub command: Option<Command>,
     /// The simulator is to be reset now.
     pub reset: bool,
 }
@@ -77,8 +79,8 @@ pub struct OnLink {
     /// When the newest state came, and its header stamp [s].
     heard_secs: Option<f64>,
     stamp_secs: f64,
-    /// Header stamp of the last command tick [s].
-    ticked_secs: Option<f64>,
+    /// Header stamp of the next command, where states have commands [s].
+    due_secs: Option<f64>,
     /// Why the last arming was refused, or the last way blocked.
     trouble: Option<String>,
     leaves: bool,
@@ -95,6 +97,14 @@ impl OnLink {
             ));
         }
         let link = settings.preset.link();
+        if let Some(only) = settings.preset.arm().filter(|only| *only != settings.arm) {
+            return Err(Error::invalid(format!(
+                "policy.link = {} with robot = {}; that link serves the {} only",
+                settings.preset.name(),
+                settings.arm.prefix(),
+                only.prefix()
+            )));
+        }
         if link.simulated != settings.guard.use_sim_time {
             let (name, given) = (settings.preset.name(), settings.guard.use_sim_time);
             return Err(Error::invalid(format!(
@@ -124,7 +134,7 @@ impl OnLink {
             tick: 0,
             heard_secs: None,
             stamp_secs: 0.0,
-            ticked_secs: None,
+            due_secs: None,
             trouble: None,
             leaves: false,
             refused_states: 0,
@@ -231,21 +241,28 @@ impl OnLink {
             }
             self.control(&measured, now_secs, &mut acts)?;
         }
-        let tick_secs = self.tick_secs();
-        let due = self.ticked_secs.is_none_or(|last| {
-            let since = state.stamp_secs - last;
-            since < 0.0 || 0.75 * tick_secs <= since
-        });
-        if self.link.rate == Rate::PerState && due {
-            self.ticked_secs = Some(state.stamp_secs);
+        if self.link.rate == Rate::PerState && self.is_due(state.stamp_secs) {
             acts.command = self.command(now_secs);
         }
         Ok(acts)
     }
 
+    /// Whether the state with this stamp has a command: never more of them than ticks of the guard, so that speeds are right.
+    fn is_due(&mut self, stamp_secs: f64) -> bool {
+        let tick_secs = self.tick_secs();
+        // after a reset time is earlier
+        let due = self.due_secs.filter(|due| *due < stamp_secs + 2.0 * tick_secs).unwrap_or(stamp_secs);
+        let reached = stamp_secs + EARLY * tick_secs;
+        if reached < due {
+            return false;
+        }
+        self.due_secs = Some(due.max(reached - 2.0 * EARLY * tick_secs) + tick_secs);
+        true
+    }
+
     /// Call it every [`Self::tick_secs`]: the command of a fixed rate; and, where each state has a command, those that bring
     /// the arm to rest once states are missing.
-    pub fn beat(&mut self, now_secs: f64) -> Option<JointState> {
+    pub fn beat(&mut self, now_secs: f64) -> Option<Command> {
         let missing = self.heard_secs.is_none_or(|at| now_secs - at > self.settings.guard.state_timeout_secs);
         if self.is_quiet() || (self.link.rate == Rate::PerState && !missing) {
             return None;
@@ -253,10 +270,13 @@ impl OnLink {
         self.command(now_secs)
     }
 
-    fn command(&mut self, now_secs: f64) -> Option<JointState> {
-        let command = self.guard.tick(now_secs);
+    fn command(&mut self, now_secs: f64) -> Option<Command> {
+        let next = self.guard.tick(now_secs);
+        let (form, tick_secs) = (self.link.form, self.tick_secs());
+        let order = |next| self.joints.order(form, self.stamp_secs, tick_secs, next, || self.guard.way_to_rest());
+        let command = next.as_ref().map(order);
         self.see_to_the_guard();
-        command.map(|command| self.joints.command(self.stamp_secs, &command.positions))
+        command
     }
 
     fn arm_itself(&mut self, now_secs: f64) {

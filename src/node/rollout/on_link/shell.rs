@@ -3,6 +3,7 @@
 use super::{Acts, OnLink};
 use crate::data::JointState;
 use crate::error::{Error, Result};
+use crate::link::Command;
 use crate::node::rollout::shell::Said;
 use crate::node::{Activity, Shutdown, Stopwatch};
 use std::sync::mpsc::SyncSender;
@@ -34,7 +35,7 @@ pub struct Inputs {
 /// What a rollout on a link says.
 pub struct Outputs {
     /// To the arm and the learner.
-    pub rollout: crate::node::rollout::Outputs<JointState>,
+    pub rollout: crate::node::rollout::Outputs<Command>,
     /// Asks for a reset of the simulator.
     pub reset: Box<dyn FnMut() + Send>,
 }

@@ -98,9 +98,9 @@ impl World {
         }
     }
 
-    fn obey(&mut self, command: Option<JointState>) {
+    fn obey(&mut self, command: Option<Command>) {
         self.velocity = [0.0; ARM_DOF];
-        if let Some(command) = command {
+        if let Some(Command::Positions(command)) = command {
             let before = self.position;
             self.position =
                 std::array::from_fn(|joint| before[joint] + self.follows * (command.position[joint] - before[joint]));
