@@ -63,8 +63,7 @@ fn rehearsal(arguments: &cli::Eval, which: Which, link: &str) -> Result<Rehearsa
     let cli::Eval { run, episodes, seed, .. } = arguments;
     let run::Checkpoint { snapshot, config, .. } = load(run, which, *episodes)?;
     let snapshot = Arc::new(snapshot);
-    let lockstep =
-        evaluate::play(&snapshot, &config, *episodes, *seed, Sampling::MeanAction)?;
+    let lockstep = evaluate::play(&snapshot, &config, *episodes, *seed, Sampling::MeanAction)?;
     let wire = if arguments.scrambled { Wire::Scrambled } else { Wire::Plain };
     let side_by_side = evaluate::ENVIRONMENTS.min(*episodes);
     let linked = rehearse(&snapshot, &config.sim, (preset, &told.guard), wire, *episodes, side_by_side, *seed)?;

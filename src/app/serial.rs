@@ -46,7 +46,8 @@ impl Serial {
         let incarnation = u64::from(trainer.identity().1);
         let stream = StreamId { rollout: "serial".into(), incarnation };
         let seed = Seed::root(config.seed).of(Purpose::Episodes);
-        let rollout = Rollout::new(contract, num_envs, stream.clone(), seed, Sampling::Stochastic)?.leashed(config.leash_rad());
+        let rollout =
+            Rollout::new(contract, num_envs, stream.clone(), seed, Sampling::Stochastic)?.leashed(config.leash_rad());
         let follow = Follow::new(stream.clone(), num_envs, None);
         let outbox = Outbox::new(stream, config.rollout.window, Hold::Consumed);
         Ok(Self {

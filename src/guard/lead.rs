@@ -94,7 +94,9 @@ mod tests {
         for tick in 0..600 {
             now += 1.0 / 60.0;
             let velocities = &[0.0; ARM_DOF];
-            guard.observe(&JointStates { names: &names, positions: &position, velocities, stamp_secs: now }, now).unwrap();
+            guard
+                .observe(&JointStates { names: &names, positions: &position, velocities, stamp_secs: now }, now)
+                .unwrap();
             guard.observe_publishers(1);
             if tick == 0 {
                 guard.arm(now).unwrap();
@@ -102,7 +104,8 @@ mod tests {
                 continue;
             }
             // a target that jumps, well inside the workspace
-            let target: PerJoint = std::array::from_fn(|joint| READY[joint] + 0.15 * f64::from(tick / 12 * (joint as i32 + 3)).sin());
+            let target: PerJoint =
+                std::array::from_fn(|joint| READY[joint] + 0.15 * f64::from(tick / 12 * (joint as i32 + 3)).sin());
             if tick % 3 == 1 {
                 guard.target(&Target { names: None, values: Values::Positions(&target) }, now).unwrap();
             }

@@ -118,11 +118,9 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
         Err(error) => tracing::warn!("{error}"),
     });
     let (ask, requests) = mpsc::channel(4);
-    node.serve::<srv::SetBool::Service>("~/arm", move |message| {
-        match answer(&ask, on_link::Request(message.data)) {
-            Ok(done) => srv::SetBool::Response { success: true, message: done.into() },
-            Err(error) => srv::SetBool::Response { success: false, message: error.to_string() },
-        }
+    node.serve::<srv::SetBool::Service>("~/arm", move |message| match answer(&ask, on_link::Request(message.data)) {
+        Ok(done) => srv::SetBool::Response { success: true, message: done.into() },
+        Err(error) => srv::SetBool::Response { success: false, message: error.to_string() },
     })?;
     let (reset, mut resets) = mpsc::channel::<()>(1);
     let client = match settings.reset.as_str() {

@@ -110,7 +110,10 @@ fn a_led_arm_keeps_the_limits_where_another_jumps() {
         step_all(&mut plain, Operation::Step, &target, 0);
         let now = led.velocity()[0][0];
         // over a control tick of 50 ms; the drive's own overshoot is within a tenth
-        assert!((now - velocity).abs() <= 1.1 * limits.acceleration_rad_per_sec2[0] * 0.05, "tick {tick}: {velocity} to {now}");
+        assert!(
+            (now - velocity).abs() <= 1.1 * limits.acceleration_rad_per_sec2[0] * 0.05,
+            "tick {tick}: {velocity} to {now}"
+        );
         (velocity, fastest) = (now, fastest.max(now));
         if tick == 0 {
             let gone = |arms: &Arms| arms.position()[0][0] - HOME[0];

@@ -319,7 +319,8 @@ impl OnLink {
             let since_secs = since_secs.min(measured.stamp_secs);
             self.stage = Stage::Moving { start, since_secs };
             if !self.is_at(&start, measured) {
-                return self.move_to(&start, measured.stamp_secs - since_secs, now_secs);
+                self.move_to(&start, measured.stamp_secs - since_secs, now_secs);
+                return Ok(());
             }
             self.stage = Stage::Acting;
         }
@@ -378,19 +379,21 @@ impl OnLink {
     }
 
     /// One step towards an episode's start, as long as an action's. A way that is blocked is given up for another start.
-    fn move_to(&mut self, start: &PerJoint, moved_secs: f64, now_secs: f64) -> Result<()> {
+    fn move_to(&mut self, start: &PerJoint, moved_secs: f64, now_secs: f64) {
         if LONGEST_MOVE_SECS < moved_secs {
             self.blocked_moves += 1;
             self.trouble = Some(format!("the arm does not come to a start pose: {}", self.guard.report().sentence));
             self.stage = Stage::Acting;
             self.agent.interrupt(self.stamp_secs);
-            return Ok(());
+            return;
         }
         let step = self.contract.action.step_rad(self.contract.control_period_secs);
         let reference = self.guard.reference();
         let target: PerJoint =
             std::array::from_fn(|joint| reference[joint] + (start[joint] - reference[joint]).clamp(-step, step));
-        self.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs)
+        // refused while the arm comes to rest
+        let moved = self.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
+        self.trouble = moved.err().map(|error| error.to_string());
     }
 
     // ---- what it says ---------------------------------------------------------------------------------------------------

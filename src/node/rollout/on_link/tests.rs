@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Seed, UpdateMode};
-use crate::data::{Batch, End, EpisodeStats, Follow, Forced, Hold, LearnerStatus, Outbox, StreamId, check};
+use crate::data::{Ack, Batch, End, EpisodeStats, Follow, Forced, Hold, LearnerStatus, Outbox, StreamId, check};
 use crate::node::rollout::Rollout;
 use crate::node::rollout::tests::{contract, snapshot};
 use crate::policy::Sampling;
@@ -27,6 +27,10 @@ struct World {
     episodes: Vec<EpisodeStats>,
     /// Positions by stamp in ticks.
     path: Vec<PerJoint>,
+    /// Length of a tick [s].
+    tick_secs: f64,
+    /// The learner says what it got.
+    acknowledges: bool,
 }
 
 impl World {
@@ -35,6 +39,7 @@ impl World {
         let rollout = Rollout::new(contract(), 1, stream.clone(), Seed::root(1), Sampling::Stochastic).unwrap();
         let hold = Hold::Durable { capacity: 100_000 };
         let agent = Agent::new(rollout, Follow::new(stream.clone(), 1, None), Outbox::new(stream, 8, hold), 16);
+        let tick_secs = settings.guard.tick_secs();
         let mut world = Self {
             on_link: OnLink::new(agent, settings).unwrap(),
             position: READY,
@@ -47,6 +52,8 @@ impl World {
             batches: vec![],
             episodes: vec![],
             path: vec![READY],
+            tick_secs,
+            acknowledges: true,
         };
         world.learner(1);
         world
@@ -104,15 +111,15 @@ impl World {
             let before = self.position;
             self.position =
                 std::array::from_fn(|joint| before[joint] + self.follows * (command.position[joint] - before[joint]));
-            self.velocity = std::array::from_fn(|joint| (self.position[joint] - before[joint]) / TICK);
+            self.velocity = std::array::from_fn(|joint| (self.position[joint] - before[joint]) / self.tick_secs);
             self.commands.push(command);
         }
     }
 
     /// A tick of the arm, whose state is heard or lost on the way.
     fn tick_heard(&mut self, heard: bool) {
-        self.stamp += TICK;
-        self.now += TICK;
+        self.stamp += self.tick_secs;
+        self.now += self.tick_secs;
         self.path.push(self.position);
         self.on_link.clock(self.stamp, self.now);
         self.on_link.publishers(1);
@@ -132,6 +139,23 @@ impl World {
         let now = self.time();
         self.on_link.look("/joint_states", self.now);
         self.batches.extend(self.on_link.agent().due(now));
+        if self.acknowledges {
+            let seqs = self.batches.len() as u64;
+            let stream = StreamId { rollout: "r".into(), incarnation: 1 };
+            let (received, admitted) = (seqs, self.batches.iter().map(Batch::steps).sum());
+            self.on_link.agent().ack(&Ack {
+                run: Uuid::nil(),
+                life: 1,
+                stream,
+                received,
+                received_mask: 0,
+                consumed: received,
+                durable: received,
+                admitted,
+                lost: 0,
+                refused: Default::default(),
+            });
+        }
         self.episodes.extend(self.on_link.agent().episodes());
     }
 
@@ -248,12 +272,12 @@ fn a_late_state_is_counted_and_a_missing_tick_ends_the_episode() {
     world.steps(10);
     assert_eq!(world.report("missing_ticks"), 0);
     let before = (world.episodes.len(), world.on_link.agent().status().steps);
-    (0..3).for_each(|_| world.tick_heard(false));
+    (0..5).for_each(|_| world.tick_heard(false));
     world.ticks(3);
     assert!(1 <= world.report("missing_ticks"));
     let ended = &world.episodes[before.0..];
     assert_eq!(ended.iter().map(|stats| stats.end).collect::<Vec<_>>(), [End::Aborted]);
-    world.steps(60);
+    world.steps(80);
     assert_eq!(world.episodes.last().unwrap().end, End::Truncated, "and goes on");
     let own = contract();
     world.batches.iter().for_each(|batch| check(batch, &own, &own.hash()).unwrap());
@@ -273,7 +297,7 @@ fn a_simulator_that_stops_is_waited_for_and_taken_up_again() {
     assert_eq!(world.episodes.last().unwrap().end, End::Aborted);
     assert!(world.on_link.agent().status().state.contains("joint states on /joint_states"));
     world.velocity = [0.0; ARM_DOF];
-    world.steps(60);
+    world.steps(80);
     assert!(!world.on_link.is_quiet());
     assert_eq!(world.episodes.last().unwrap().end, End::Truncated);
 }
@@ -287,13 +311,13 @@ fn a_simulator_that_is_reset_ends_the_episode() {
     world.ticks(30);
     assert_eq!(world.episodes.last().unwrap().end, End::Aborted);
     world.path = vec![READY; 3000];
-    world.steps(60);
+    world.steps(80);
     assert_eq!(world.episodes.last().unwrap().end, End::Truncated);
 }
 
 #[test]
 fn what_the_guard_changed_is_recorded_as_carried_out() {
-    let short = guard::Config { leash_rad: 0.08, ..Preset::Isaac.guard() };
+    let short = guard::Config { leash_rad: 0.085, ..Preset::Isaac.guard() };
     let mut world = World::of(Settings { guard: short, ..settings(Preset::Isaac) });
     world.steps(3);
     world.follows = 0.2; // it lags, and the leash draws the reference back
@@ -353,6 +377,7 @@ fn hardware_waits_to_be_armed_and_changes_weights_between_episodes() {
 fn a_simulator_waits_for_the_window_and_no_transition_crosses_a_hold() {
     // nothing is acknowledged: eight batches of 16 steps fill the window
     let mut world = World::new();
+    world.acknowledges = false;
     for _ in 0..6000 {
         world.tick_heard(true);
     }
