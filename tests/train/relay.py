@@ -6,6 +6,7 @@ python3 relay.py FROM TO: what the arm in namespace FROM says is said in TO, and
 import sys
 
 import rclpy
+from rclpy.executors import ExternalShutdownException
 from sensor_msgs.msg import JointState
 
 
@@ -25,7 +26,10 @@ def main(inner, outer):
 
     node.create_subscription(JointState, f"{inner}/joint_states", state, 10)
     node.create_subscription(JointState, f"{outer}/joint_command", commands.publish, 10)
-    rclpy.spin(node)
+    try:
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass  # the end of the test
 
 
 main(sys.argv[1], sys.argv[2])
