@@ -204,6 +204,11 @@ impl Agent {
         self.aside = words;
     }
 
+    /// Whether another run may be followed once the followed one is silent.
+    pub fn may_adopt(&mut self, may: bool) {
+        self.follow.allow_switch(may);
+    }
+
     /// What happens to the arms is nothing that this one has done: its episodes end as aborted, and are shipped.
     pub fn interrupt(&mut self, stamp_secs: f64) {
         self.rollout.interrupt(stamp_secs);

@@ -1,6 +1,8 @@
 //! The rollout on a robot's own topics, through the guard: control ticks follow the stamps of its states, decisions are the
 //! [`Agent`]'s, and an episode begins where a guarded move has led the arm. No clock, no network.
 
+mod control;
+mod say;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -8,27 +10,18 @@ mod ticks;
 
 pub use shell::{Inputs, Outputs, Request, run};
 
-use super::{Agent, OPEN_FINGERS_M};
+use super::Agent;
 use crate::contract::Contract;
-use crate::data::{ArmStates, HAND_DOF, JointState, Operation, STATE_DOF};
+use crate::data::JointState;
 use crate::error::{Error, Result};
-use crate::guard::{self, Guard, JointStates, Reason, State, Target, Values};
-use crate::link::{Command, Joints, Link, Measured, Preset, Rate, joint_names};
-use crate::node::Report;
-use crate::robot::{ARM_DOF, PerJoint, Robot};
+use crate::guard::{self, Guard, JointStates};
+use crate::link::{Command, Joints, Link, Preset, Rate, joint_names};
+use crate::robot::{PerJoint, Robot};
 use std::sync::Arc;
 use ticks::{Tick, Ticks};
 
-/// The arm is at its start within this [rad].
-const AT_START_RAD: f64 = 0.05;
-/// Joints faster than this still move [rad/s].
-const AT_REST_RAD_PER_SEC: f64 = 0.02;
-/// A way to a start that takes longer is blocked [s].
-const LONGEST_MOVE_SECS: f64 = 20.0;
 /// Stamps of states that have a command may come early by this share of a command tick.
 const EARLY: f64 = 0.1;
-/// Without a state for this long, that is said [s].
-const SILENT_SECS: f64 = 5.0;
 
 /// What a rollout on a link is told at its start.
 #[derive(Clone, Debug)]
@@ -310,136 +303,5 @@ impl OnLink {
             tracing::warn!("an episode ends as aborted: {why}");
             self.agent.interrupt(self.stamp_secs);
         }
-    }
-
-    /// A control tick.
-    fn control(&mut self, measured: &Measured, now_secs: f64, acts: &mut Acts) -> Result<()> {
-        if let Stage::Moving { start, since_secs } = self.stage {
-            // after a reset time is earlier
-            let since_secs = since_secs.min(measured.stamp_secs);
-            self.stage = Stage::Moving { start, since_secs };
-            if !self.is_at(&start, measured) {
-                self.move_to(&start, measured.stamp_secs - since_secs, now_secs);
-                return Ok(());
-            }
-            self.stage = Stage::Acting;
-        }
-        let report = self.guard.report();
-        if report.state == State::Holding && report.reasons.iter().any(|reason| reason != Reason::StalePolicy) {
-            self.interrupt(&report.sentence); // the arm is braked: it does not do what it is told
-            return Ok(());
-        }
-        self.agent.rollout.led(0, &self.guard.reference());
-        self.tick += 1;
-        let row = |arm: &PerJoint, fingers: [f64; HAND_DOF]| -> [f64; STATE_DOF] {
-            std::array::from_fn(|joint| if joint < ARM_DOF { arm[joint] } else { fingers[joint - ARM_DOF] })
-        };
-        let commands = self.agent.states(&ArmStates {
-            sim_life: 0,
-            tick: self.tick,
-            stamp_secs: measured.stamp_secs,
-            bound: None,
-            position: vec![row(&measured.position, OPEN_FINGERS_M)],
-            velocity: vec![row(&measured.velocity, [0.0; HAND_DOF])],
-            object_pose: Vec::new(),
-            told: Default::default(),
-        })?;
-        let target: PerJoint = match commands.position.first() {
-            Some(row) => std::array::from_fn(|joint| row[joint]),
-            None => return Ok(()),
-        };
-        match commands.operation.first() {
-            Some(Operation::Step) => {
-                let taken = self.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
-                if let Err(error) = taken {
-                    self.interrupt(&error.to_string());
-                }
-            }
-            Some(Operation::Reset) => {
-                self.stage = Stage::Moving { start: target, since_secs: measured.stamp_secs };
-                acts.reset = self.settings.resets;
-            }
-            // time goes on here: no transition crosses a hold
-            Some(Operation::Hold) | None => {
-                let why = self.agent.status().state;
-                self.interrupt(&why);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the arm is led to `start`, and rests there.
-    fn is_at(&self, start: &PerJoint, measured: &Measured) -> bool {
-        let reference = self.guard.reference();
-        (0..ARM_DOF).all(|joint| {
-            (reference[joint] - start[joint]).abs() < 1e-6
-                && (measured.position[joint] - start[joint]).abs() < AT_START_RAD
-                && measured.velocity[joint].abs() < AT_REST_RAD_PER_SEC
-        })
-    }
-
-    /// One step towards an episode's start, as long as an action's. A way that is blocked is given up for another start.
-    fn move_to(&mut self, start: &PerJoint, moved_secs: f64, now_secs: f64) {
-        if LONGEST_MOVE_SECS < moved_secs {
-            self.blocked_moves += 1;
-            self.trouble = Some(format!("the arm does not come to a start pose: {}", self.guard.report().sentence));
-            self.stage = Stage::Acting;
-            self.agent.interrupt(self.stamp_secs);
-            return;
-        }
-        let step = self.contract.action.step_rad(self.contract.control_period_secs);
-        let reference = self.guard.reference();
-        let target: PerJoint =
-            std::array::from_fn(|joint| reference[joint] + (start[joint] - reference[joint]).clamp(-step, step));
-        // refused while the arm comes to rest
-        let moved = self.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
-        self.trouble = moved.err().map(|error| error.to_string());
-    }
-
-    // ---- what it says ---------------------------------------------------------------------------------------------------
-
-    /// What keeps the arm from acting, if something does. `topic` is where its states come from.
-    fn aside(&self, topic: &str, now_secs: f64) -> Option<String> {
-        let silent = self.heard_secs.is_none_or(|at| self.settings.guard.state_timeout_secs < now_secs - at);
-        if silent {
-            return Some(format!("waiting for joint states on {topic}"));
-        }
-        if self.guard.is_quiet() {
-            let why = self.trouble.clone().unwrap_or_else(|| self.guard.report().sentence);
-            let ask = if self.settings.arms_itself && self.link.simulated { "" } else { "; call ~/arm" };
-            return Some(format!("{why}{ask}"));
-        }
-        matches!(self.stage, Stage::Moving { .. }).then(|| "moving to a start pose".into())
-    }
-
-    /// What to do where no state comes: topic, and what would be right.
-    fn silence(&self, topic: &str, now_secs: f64) -> Option<String> {
-        let since = self.heard_secs.unwrap_or(0.0);
-        (SILENT_SECS <= now_secs - since).then(|| {
-            let whom = if self.link.simulated { "a simulator that plays" } else { "the robot's driver" };
-            format!(
-                "no joint states come on {topic} (sensor_msgs/JointState): start {whom} in this ROS domain, and look at the topic's \
-                 name and namespace with `ros2 topic list`"
-            )
-        })
-    }
-
-    /// Looks at the time: what the protocol says of this arm from now on.
-    pub fn look(&mut self, topic: &str, now_secs: f64) {
-        let aside = self.aside(topic, now_secs);
-        self.agent.aside(aside);
-    }
-
-    /// What it says to whoever looks after it.
-    pub fn report(&self, topic: &str, now_secs: f64) -> Report {
-        let mut report = self.agent.report();
-        report.waits_for.extend(self.silence(topic, now_secs));
-        report.counts.extend([
-            ("late_ticks", self.ticks.late),
-            ("missing_ticks", self.ticks.missing),
-            ("refused_states", self.refused_states),
-            ("blocked_moves", self.blocked_moves),
-        ]);
-        report
     }
 }
