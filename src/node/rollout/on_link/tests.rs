@@ -6,7 +6,6 @@ use crate::data::{Ack, Batch, End, EpisodeStats, Follow, Forced, Hold, LearnerSt
 use crate::node::rollout::Rollout;
 use crate::node::rollout::tests::{contract, snapshot};
 use crate::policy::Sampling;
-use crate::node::rollout::Agent;
 use crate::robot::{ARM_DOF, READY};
 use std::time::Duration;
 use uuid::Uuid;
