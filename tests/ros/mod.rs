@@ -1,7 +1,7 @@
 //! The ROS room in a real graph, with rclpy as the independent other side.
 
 mod graph;
-mod harness;
+pub(super) mod harness;
 mod latency;
 mod messages;
 mod parameters;
