@@ -58,6 +58,10 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
         tracing::info!("the policy of {}", folder.display());
     }
 
+    let (led, led_in) = watch::channel(None);
+    node.subscribe(link.commands, ros::newest(), move |message: msg::JointState| {
+        led.send_replace(joints(message).ok()); // what is unreadable leads nothing
+    })?;
     let (states, states_in) = mpsc::channel(QUEUE);
     let (mut states, unreadable) = (Queue::new(link.states, states, &drops), drops.clone());
     let states_qos = if link.reliable_states { ros::newest() } else { ros::sensor() };
@@ -104,8 +108,15 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
         options: to_topic::<msg::OptionState, _>(node.publish("~/option_state", ros::everything())?),
         status: diagnose(&mut node, heard, drops)?,
     };
-    let inputs =
-        Inputs { states: states_in, weights: weights_in, goal: goal_in, clock: clock_in, publishers, requests };
+    let inputs = Inputs {
+        states: states_in,
+        led: led_in,
+        weights: weights_in,
+        goal: goal_in,
+        clock: clock_in,
+        publishers,
+        requests,
+    };
     let (stopper, shutdown) = Shutdown::new();
     run(&arguments.node, stopper, node.spin()?, pilot_run(pilot, inputs, outputs, shutdown))
 }

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 /// States' stamps are this exact [s].
 const STAMP_SECS: f64 = 1e-3;
-/// Decisions that were left out before time is taken to have jumped.
-const LATE_DECISIONS: f64 = 10.0;
+/// Control ticks between two decisions beyond which time is taken to have jumped.
+const LATE_DECISIONS: i64 = 10;
 
 /// What a policy node is told at its start.
 #[derive(Clone, Debug)]
@@ -66,6 +66,19 @@ pub struct Acts {
     pub target: Option<JointState>,
     /// What the policy decided.
     pub option: Option<OptionState>,
+    /// The same with what it was decided on.
+    pub decided: Option<Decided>,
+}
+
+/// A decision and what it was made on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// What a transition records of it.
+    pub decision: Decision,
+    /// The arm as the task saw it.
+    pub arm: Arm,
+    /// Raw, D floats.
+    pub observation: Vec<f32>,
 }
 
 /// Everything that needs a policy.
@@ -89,8 +102,12 @@ pub struct Pilot {
     base_from_goal: Option<Isometry3<f64>>,
     new_goal: bool,
     running: Running,
-    /// Header stamp of the next decision [s].
-    due_secs: Option<f64>,
+    /// What another leads the arm by [rad].
+    led: Option<PerJoint>,
+    /// Newest measured position [rad].
+    position: Option<PerJoint>,
+    /// Control tick of the last decision: whole periods since stamp 0.
+    decided_tick: Option<i64>,
     /// Header stamp of the last command tick [s].
     ticked_secs: Option<f64>,
     /// Steady time of the newest state.
@@ -135,7 +152,9 @@ impl Pilot {
             base_from_goal: None,
             new_goal: false,
             running: Running::default(),
-            due_secs: None,
+            led: None,
+            position: None,
+            decided_tick: None,
             ticked_secs: None,
             state_at_secs: f64::NEG_INFINITY,
             stamp_secs: None,
@@ -260,6 +279,14 @@ impl Pilot {
         Ok(())
     }
 
+    /// A command to the arm, whoever gave it. One that does not name every joint says nothing.
+    pub fn led(&mut self, command: &JointState) {
+        if let Ok(position) = self.joints.position(command) {
+            self.led = Some(position);
+            self.leash();
+        }
+    }
+
     /// A simulator's clock.
     pub fn clock(&mut self, clock_secs: f64, now_secs: f64) {
         if let (Some(loaded), true) = (&mut self.loaded, self.settings.guard.use_sim_time) {
@@ -287,7 +314,7 @@ impl Pilot {
             loaded.guard.disarm();
         } else if !self.active {
             self.running = Running::default();
-            self.due_secs = None;
+            self.decided_tick = None;
             self.decided_at_secs = None;
         }
         self.active = active;
@@ -382,9 +409,12 @@ impl Pilot {
         self.pace(state.stamp_secs);
         self.forget_what_is_void();
         let mut acts = Acts::default();
-        if let (Some(measured), true) = (measured?, self.active) {
-            self.decide(&measured, now_secs, &mut acts)?;
+        let measured = measured?;
+        if let (Some(measured), true) = (&measured, self.active) {
+            self.decide(measured, now_secs, &mut acts)?;
         }
+        self.position = measured.map(|measured| measured.position).or(self.position);
+        self.leash();
         let tick_secs = self.tick_secs();
         let due = self.ticked_secs.is_none_or(|last| 0.75 * tick_secs <= state.stamp_secs - last);
         if self.link.rate == Rate::PerState && due {
@@ -418,7 +448,7 @@ impl Pilot {
                 return;
             }
             if period < 0.0 {
-                (self.ticked_secs, self.due_secs) = (None, None);
+                (self.ticked_secs, self.decided_tick) = (None, None);
             } else if period < 1.0 {
                 let share = if self.state_period_secs == 0.0 { 1.0 } else { 0.1 };
                 self.state_period_secs += share * (period - self.state_period_secs);
@@ -443,26 +473,32 @@ impl Pilot {
         let Some(period) = self.loaded.as_ref().map(|loaded| loaded.snapshot.contract.control_period_secs) else {
             return Ok(());
         };
-        let due = self.due_secs.unwrap_or(measured.stamp_secs);
-        if measured.stamp_secs < due - STAMP_SECS {
+        let tick = ((measured.stamp_secs + STAMP_SECS) / period).floor() as i64;
+        let last = match self.decided_tick {
+            Some(last) => last,
+            // the first decision, too, falls on the beginning of a tick
+            None if measured.stamp_secs - tick as f64 * period <= STAMP_SECS => tick - 1,
+            None => tick,
+        };
+        self.decided_tick = Some(tick.max(last));
+        let passed = tick - last;
+        if passed < 1 {
             return Ok(());
         }
-        let late = ((measured.stamp_secs - due + STAMP_SECS) / period).floor();
-        self.missed += late as u64;
-        if late > LATE_DECISIONS {
+        self.missed += passed as u64 - 1;
+        if LATE_DECISIONS < passed {
             self.running = Running::default();
         }
-        self.due_secs = Some(due + (late + 1.0) * period);
         if std::mem::take(&mut self.new_goal) {
             self.running = Running::default(); // as an episode begins
             self.swap();
         }
-        let mut choice = self.choose(measured, &goal)?;
+        let mut choice = self.choose(tick, measured, &goal)?;
         let flat = self.loaded.as_ref().is_none_or(|loaded| loaded.snapshot.contract.options.count == 1);
-        if choice.0.choice.option_terminated && !flat && self.swap() {
-            choice = self.choose(measured, &goal)?; // the option ended under the old weights; the new ones choose
+        if choice.0.decision.choice.option_terminated && !flat && self.swap() {
+            choice = self.choose(tick, measured, &goal)?; // the option ended under the old weights; the new ones choose
         }
-        let (decision, observation, target) = choice;
+        let (Decided { decision, arm, observation }, target) = choice;
         let Some(loaded) = &mut self.loaded else { return Ok(()) };
         self.trouble = None;
         if !loaded.guard.is_quiet() {
@@ -480,23 +516,38 @@ impl Pilot {
             switched,
             termination_prob: decision.choice.termination_prob,
             option_values: loaded.policy.values(&observation)?,
-            option_probs: decision.over_options,
+            option_probs: decision.over_options.clone(),
         });
         self.running = decision.next;
+        acts.decided = Some(Decided { decision, arm, observation });
         self.decisions += 1;
         self.decided_at_secs = Some(now_secs);
         Ok(())
     }
 
-    /// The policy's choice; its observation; and where it leads the arm.
-    fn choose(&self, measured: &Measured, goal: &Isometry3<f64>) -> Result<(Decision, Vec<f32>, PerJoint)> {
+    /// Where the next action is added to: dry, what another leads the arm by, or where it stands if nothing does.
+    fn reference(&self, guard: &Guard, position: &PerJoint) -> PerJoint {
+        if guard.is_quiet() { self.led.unwrap_or(*position) } else { guard.reference() }
+    }
+
+    /// What leads a dry arm is drawn to the arm as the guard would draw it, after each state.
+    fn leash(&mut self) {
+        if let (Some(led), Some(position)) = (&mut self.led, &self.position) {
+            let leash = self.settings.guard.leash_rad;
+            led.iter_mut()
+                .zip(position)
+                .for_each(|(led, position)| *led = led.clamp(position - leash, position + leash));
+        }
+    }
+
+    /// The policy's choice at a control tick, and where it leads the arm. Its draws hang on seed and tick alone.
+    fn choose(&self, tick: i64, measured: &Measured, goal: &Isometry3<f64>) -> Result<(Decided, PerJoint)> {
         let Some(loaded) = &self.loaded else { return Err(Error::invalid("there is no policy yet")) };
-        // dry, the arm stands where it was left: nothing leads it
-        let reference = if loaded.guard.is_quiet() { measured.position } else { loaded.guard.reference() };
+        let reference = self.reference(&loaded.guard, &measured.position);
         let mut observation = Vec::new();
         let arm = Arm::new(measured.position, measured.velocity, reference);
         loaded.task.observe(&arm, goal, &mut observation);
-        let mut draws = [self.settings.seed.of(Purpose::Decisions).rng(self.decisions)];
+        let mut draws = [self.settings.seed.of(Purpose::Decisions).rng(tick as u64)];
         let decided = loaded.policy.decide(&observation, &[self.running], &mut draws, self.settings.sampling)?;
         let Some(decision) = decided.into_iter().next() else { return Err(Error::invalid("the policy said nothing")) };
         let contract = &loaded.snapshot.contract;
@@ -506,6 +557,6 @@ impl Pilot {
             let moved = reference[joint] + step_rad * f64::from(decision.choice.action[joint]);
             moved.clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
         });
-        Ok((decision, observation, target))
+        Ok((Decided { decision, arm, observation }, target))
     }
 }
