@@ -5,5 +5,6 @@ mod cutting;
 mod damage;
 mod make;
 mod noise;
+pub(crate) mod recording;
 mod surveying;
 mod truncation;
