@@ -1,4 +1,4 @@
-"""A trained policy on an arm, guarded. It starts inactive and disarmed: call ~/activate, then ~/arm.
+"""A trained policy on an arm, guarded. It decides as soon as it has weights and a goal, and moves once ~/arm was called.
 
 ros2 launch handoff deploy.launch.py run:=runs/RUN link:=isaac
 """
@@ -14,10 +14,11 @@ from launch_ros.actions import Node
 ARGUMENTS = [
     ("config", "", "ROS parameter file; the arguments below override it where they are given", None),
     ("run", "", "run folder or checkpoint; without it, weights come from a learner", "policy.run"),
-    ("link", "sim", "how the robot speaks: sim (which starts, too), isaac, isaac_moveit, crisp", "policy.link"),
+    ("link", "sim", "how the robot speaks: sim (which starts, too), isaac, isaac_moveit, crisp, franka_fr3", "policy.link"),
     ("robot", "", "the arm: panda or fr3", "robot"),
     ("scale", "", "share of the arm's limits, at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
     ("namespace", "", "namespace of the robot's topics", None),
+    ("autostart", "true", "configure and activate by itself; false: by ros2 lifecycle", "policy.autostart"),
     ("record", "", "bag to record into, by configs/record.yaml (needs rosbag2)", None),
 ]
 
@@ -45,6 +46,9 @@ def graph(context):
         parameters["policy.run"] = os.path.abspath(parameters["policy.run"])
     if "guard.scale" in parameters:
         parameters["guard.scale"] = float(parameters["guard.scale"])
+    parameters["policy.autostart"] = given["autostart"].lower() == "true"
+    if given["link"] == "franka_fr3":
+        parameters.setdefault("robot", "fr3")
     shared = ([given["config"]] if given["config"] else []) + [parameters]
 
     def node(executable, *own):

@@ -113,6 +113,11 @@ fn deploy_launch_passes_its_arguments_on_and_a_simulator_comes_with_link_sim() {
     let nodes = graph["nodes"].as_array().unwrap();
     assert_eq!((nodes.len(), &nodes[0]["executable"]), (2, &"sim".into()));
     assert_eq!(configuration(&nodes[0]).sim.mode, config::SimMode::Paced);
+    // up to active by itself, but for who wants to lead it
+    assert!(configuration(&nodes[1]).policy.autostart);
+    let graph = execute(&launch, &["link:=franka_fr3", "autostart:=false"]);
+    let config = configuration(&graph["nodes"][0]);
+    assert_eq!((config.policy.link, config.robot, config.policy.autostart), (Preset::FrankaFr3, Robot::Fr3, false));
 }
 
 #[test]
@@ -139,10 +144,11 @@ fn a_bag_is_recorded_by_the_shipped_settings_where_it_is_asked_for() {
 
 #[test]
 fn each_link_has_a_file_that_says_what_its_guard_does() {
-    for preset in [Preset::Sim, Preset::Isaac, Preset::IsaacMoveit, Preset::Crisp] {
+    for preset in [Preset::Sim, Preset::Isaac, Preset::IsaacMoveit, Preset::Crisp, Preset::FrankaFr3] {
         let text = std::fs::read_to_string(root().join(format!("configs/policy.{}.yaml", preset.name()))).unwrap();
         let config = config::from_yaml(&text, "policy").unwrap();
         assert_eq!((config.policy.link, config.guard), (preset, preset.guard()), "{}", preset.name());
+        assert!(preset.arm().is_none_or(|arm| arm == config.robot), "{}", preset.name());
     }
 }
 

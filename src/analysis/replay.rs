@@ -55,7 +55,7 @@ impl Replay {
         guard.leash_rad = guard.leash_rad.max(step_rad).min(1.0);
         guard.policy_timeout_secs = guard.policy_timeout_secs.max(2.0 * contract.control_period_secs);
         let (preset, prefix, seed) = (Preset::Isaac, prefix.to_owned(), Seed::root(seed));
-        let pilot = Pilot::new(Settings { arm, preset, prefix, guard, seed, sampling })?;
+        let pilot = Pilot::new(Settings { arm, preset, prefix, guard, seed, sampling, autostart: true })?;
         Ok(Self {
             pilot,
             attempts: Attempts::new(crate::task::find(&contract.task)?, step_rad),
@@ -82,7 +82,7 @@ impl Replay {
 
     /// Weights that the node would hear. The first ones activate it.
     pub(super) fn weights(&mut self, snapshot: &Arc<Snapshot>) {
-        let taken = self.pilot.weights(snapshot).and_then(|()| self.pilot.activate(true).map(drop));
+        let taken = self.pilot.weights(snapshot);
         self.note(taken);
     }
 

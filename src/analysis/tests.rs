@@ -7,7 +7,7 @@ use crate::bag::tests::recording::{self, Recording};
 use crate::config::{Config, Purpose, Seed};
 use crate::contract::{Contract, Normaliser, Snapshot};
 use crate::data::{Batch, End, Final, Fragment, GoalPose, JointState, OptionState, StreamId, Transition};
-use crate::link::Preset;
+use crate::link::{Command, Preset};
 use crate::node::policy::{Pilot, Settings};
 use crate::option::Running;
 use crate::policy::{Policy, Sampling};
@@ -55,12 +55,12 @@ fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
         guard: Preset::Isaac.guard(),
         seed: Seed::root(5),
         sampling: Sampling::MeanAction,
+        autostart: true,
     };
     let mut pilot = Pilot::new(settings).unwrap();
     pilot.weights(&snapshot(4, 0.0)).unwrap();
     let (frame, position, orientation) = ("panda_link0".to_owned(), GOAL, [1.0, 0.0, 0.0, 0.0]);
     pilot.goal(&GoalPose { stamp_secs: 0.0, frame, position, orientation }).unwrap();
-    pilot.activate(true).unwrap();
     let mut bag = Recording::new();
     let topic = |bag: &mut Recording, name: &str, kind: &str| bag.topic(name, kind);
     let states = topic(&mut bag, "/joint_states", "sensor_msgs/msg/JointState");
@@ -78,13 +78,13 @@ fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
         pilot.clock(stamp, stamp);
         pilot.publishers(1);
         if tick == 60 {
-            pilot.arm(true, stamp).unwrap();
+            pilot.arm(stamp).unwrap();
         }
         let names = Robot::Panda.joint_names().to_vec();
         let state = JointState { stamp_secs: stamp, names, position: position.to_vec(), velocity: velocity.to_vec() };
         let acts = pilot.states(&state, stamp).unwrap();
         recording |= 60 <= tick && acts.option.is_some();
-        if let Some(command) = &acts.command {
+        if let Some(Command::Positions(command)) = &acts.command {
             let before = position;
             position = std::array::from_fn(|joint| command.position[joint]);
             velocity = std::array::from_fn(|joint| (position[joint] - before[joint]) / TICK);
@@ -93,7 +93,7 @@ fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
             continue;
         }
         bag.add(states, ns(stamp), recording::joints(&state));
-        if let Some(command) = &acts.command {
+        if let Some(Command::Positions(command)) = &acts.command {
             bag.add(commands, ns(stamp + 0.003), recording::joints(command));
         }
         if let (Some(target), Some(lead)) = (&acts.target, lead) {

@@ -358,7 +358,7 @@ pub struct Policy {
     /// Run folder, or one of its checkpoints; without it, weights come from a learner (parameter `policy.run`).
     #[arg(long)]
     pub run: Option<PathBuf>,
-    /// How the robot speaks: sim, isaac, isaac_moveit, crisp (parameter `policy.link`).
+    /// How the robot speaks: sim, isaac, isaac_moveit, crisp, franka_fr3 (parameter `policy.link`).
     #[arg(long)]
     pub link: Option<String>,
     /// As a node.

@@ -50,6 +50,8 @@ pub struct Policy {
     pub learner_ns: String,
     /// Sample the actions, too; otherwise they are the mean.
     pub stochastic: bool,
+    /// Configure and activate as soon as there are weights that fit; arming stays apart.
+    pub autostart: bool,
 }
 
 /// Rollout nodes.
@@ -104,6 +106,7 @@ impl Default for Policy {
             joint_prefix: String::new(),
             learner_ns: "/".into(),
             stochastic: false,
+            autostart: false,
         }
     }
 }

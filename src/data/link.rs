@@ -64,3 +64,20 @@ pub struct OptionState {
     /// K: critic.
     pub option_values: Vec<f32>,
 }
+
+/// What a person looks at beside an arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    /// Time of the state that was answered [s].
+    pub stamp_secs: f64,
+    /// Frame that positions are in: the arm's base.
+    pub frame: String,
+    /// Where the tool shall go [m].
+    pub goal: [f64; 3],
+    /// Where the tool centre point was, the oldest first [m].
+    pub trail: Vec<[f64; 3]>,
+    /// Option in charge.
+    pub option: u8,
+    /// How many there are.
+    pub options: usize,
+}

@@ -85,6 +85,18 @@ impl Arm {
         self.motions.iter().all(|motion| motion.is_rest())
     }
 
+    /// The stop, tick by tick: positions [rad] and velocities [rad/s], the last at rest; none for an arm at rest.
+    pub(super) fn way_to_rest(&self) -> Vec<(PerJoint, PerJoint)> {
+        let stops: [Stop; ARM_DOF] = std::array::from_fn(|joint| self.bounds[joint].stop(self.motions[joint]));
+        let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
+        let ticks = (total / self.tick_secs).ceil() as u32;
+        let motions = (1..=ticks).map(|tick| -> Motions {
+            let secs = f64::from(tick) * self.tick_secs;
+            std::array::from_fn(|joint| stops[joint].at(self.motions[joint], secs))
+        });
+        motions.map(|motions| (positions(&motions), motions.map(|motion| motion.velocity))).collect()
+    }
+
     /// Other bounds. They hold as soon as the motion obeys them; until then the arm brakes under the old.
     pub(super) fn rebound(&mut self, bounds: [Bounds; ARM_DOF]) {
         self.next_bounds = Some(bounds);
@@ -167,8 +179,7 @@ impl Arm {
             reasons.add(Reason::TcpSpeed);
             steps = self.slowed(&linear, steps);
         }
-        let demanded = self.space.room(&self.positions()).demanded();
-        if let Some(reason) = self.blocked_by(&steps, demanded) {
+        if let Some(reason) = self.blocked_by(&steps, self.space.room(&self.positions())) {
             reasons.add(reason);
             self.blocked = true;
             steps = self.braked();
@@ -234,11 +245,20 @@ impl Arm {
         best
     }
 
-    /// The first boundary that the stop of the steps would cross.
-    fn blocked_by(&self, steps: &[Step; ARM_DOF], demanded: Room) -> Option<Reason> {
+    /// The first boundary that the stop of the steps would cross; `room` is where the arm is now.
+    fn blocked_by(&self, steps: &[Step; ARM_DOF], room: Room) -> Option<Reason> {
         let stops = self.stops(steps);
         let next = steps.map(|step| step.next);
         let ends = std::array::from_fn(|joint| stops[joint].end(next[joint]));
+        // a stop may turn back, but goes no farther than its speed carries it
+        let way = |joint: usize| {
+            let (now, next) = (self.motions[joint], next[joint]);
+            (next.position - now.position).abs() + stops[joint].secs() * stops[joint].fastest(next)
+        };
+        if room.is_beyond((0..ARM_DOF).map(way).sum()) {
+            return None;
+        }
+        let demanded = room.demanded();
         let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
         let looks = looks(&positions(&next), &ends);
         (1..=looks).find_map(|look| {

@@ -43,17 +43,17 @@
 //!
 //! | # | behaviour | test, in `guard::tests` if not said otherwise |
 //! |---|---|---|
-//! | 1 | starts disarmed; arms on request only; the first command is the anchor, at rest | `it_starts_disarmed_and_arms_on_request`, `the_first_command_is_the_anchor_at_rest`, `arming_is_refused_with_what_is_missing` |
-//! | 2 | a stale state ends the motion, a stale policy leads to a hold; on the steady clock | `a_stale_state_ends_the_motion`, `a_stale_policy_leads_to_a_hold_until_the_next_target` |
-//! | 3 | a hold decelerates inside the limits, then keeps the last command | `a_hold_keeps_the_last_command_not_the_measured_position`, `every_stream_stays_inside_the_limits` |
+//! | 1 | starts disarmed; arms on request only; the first command is the anchor, at rest | `it_starts_disarmed_and_arms_on_request`, `the_first_command_is_the_anchor_at_rest`, `the_last_command_is_the_anchor_of_the_next_arming`, `arming_is_refused_with_what_is_missing` |
+//! | 2 | a stale state ends the motion, a stale policy leads to a hold; on the steady clock | `a_stale_state_ends_the_motion`, `states_that_come_late_are_as_old_as_their_stamps`, `a_stale_policy_leads_to_a_hold_until_the_next_target` |
+//! | 3 | a hold decelerates inside the limits, then keeps the last command | `a_hold_keeps_the_last_command_not_the_measured_position`, `streams::every_stream_stays_inside_the_limits` |
 //! | 4 | non-finite, wrong length, unknown, missing, duplicate: refused, counted, never sent | `what_does_not_fit_is_refused_and_counted`, `values_are_mapped_by_name` |
-//! | 5 | position margin; velocity, acceleration, jerk; the FR3's velocity by position; speed of the tool centre point; saturation | `every_stream_stays_inside_the_limits`, `a_target_beyond_the_margin_is_reached_at_the_margin`, `the_tool_centre_point_keeps_its_speed`, `saturation_is_reported` |
+//! | 5 | position margin; velocity, acceleration, jerk; the FR3's velocity by position; speed of the tool centre point; saturation | `streams::every_stream_stays_inside_the_limits`, `a_target_beyond_the_margin_is_reached_at_the_margin`, `the_tool_centre_point_keeps_its_speed`, `saturation_is_reported` |
 //! | 6 | leash, and a stop where the arm does not follow | `the_leash_draws_targets_to_the_arm`, `an_arm_that_does_not_follow_is_stopped` |
 //! | 7 | from the policy's rate to the command rate without stop and go | `steps_of_a_policy_become_a_steady_motion`, `joint::tests` |
 //! | 8 | singularities | none: joints are commanded, never Cartesian poses |
 //! | 9 | workspace box, floor, self-collision | `the_workspace_ends_the_way`, `the_floor_ends_the_way`, `the_arm_does_not_touch_itself`, `no_stream_crosses_a_boundary` |
 //! | 10 | robot mode gate | `a_robot_that_stopped_gets_no_more_commands`, `a_required_mode_that_is_not_heard_ends_the_motion` |
-//! | 11 | recovery never into motion; limited retries | `recovery_never_moves_the_arm`, `recoveries_are_limited` |
+//! | 11 | recovery never into motion; limited retries | `recovery_never_moves_the_arm`, `recoveries_are_limited`, `what_the_robot_was_recovered_from_by_other_means_counts_too` |
 //! | 12 | one writer | `a_second_writer_ends_the_motion` |
 //! | 13 | contract: arm, joints, rate | `a_policy_for_another_arm_or_rate_is_refused` |
 //! | 14 | time goes back, stands, or is missing | `time_that_goes_back_ends_the_motion`, `messages_out_of_order_are_ignored`, `sim_time_needs_a_clock` |
@@ -78,6 +78,7 @@ mod machine;
 mod pace;
 mod reason;
 mod space;
+mod still;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -137,6 +138,11 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Whether the robot executes commands.
+    pub fn is_ready(self) -> bool {
+        matches!(self, Self::Idle | Self::Move)
+    }
+
     /// From the number in the message; an unknown one is [`Self::Other`].
     pub fn from_code(code: u8) -> Self {
         const CODES: [Mode; 7] = [
@@ -208,6 +214,8 @@ pub struct Report {
     pub sentence: String,
     /// How often each reason stepped in.
     pub counts: Counts,
+    /// Times that an armed arm began to hold.
+    pub holds: u64,
     /// Share of the last second's commands that differ from what the policy asked for because of a limit.
     pub saturation_ratio: f64,
     /// Share of the tables' limits.

@@ -95,6 +95,27 @@ impl Stamps {
     }
 }
 
+/// How much later than the fastest a message came: the clocks of its stamp and of its reader differ by an unknown amount, but
+/// not by a changing one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delay {
+    /// Least of arrival less stamp, and when it was seen [s].
+    least: Option<(f64, f64)>,
+}
+
+impl Delay {
+    /// Clocks drift apart by less than this [s/s].
+    const DRIFT: f64 = 1e-3;
+
+    /// How late a message is [s]; 0 for the fastest.
+    pub(super) fn beyond_least(&mut self, stamp_secs: f64, now_secs: f64) -> f64 {
+        let found = now_secs - stamp_secs;
+        let least = self.least.map_or(found, |(least, at)| found.min(least + Self::DRIFT * (now_secs - at)));
+        self.least = Some((least, now_secs));
+        found - least
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,5 +164,21 @@ mod tests {
         let found = [1.0, 1.02, 1.02, 0.99, 1.03, 0.5, 0.52].map(|stamp| stamps.admit(stamp));
         use Stamp::{Back, Newer, Old};
         assert_eq!(found, [Newer, Newer, Old, Old, Newer, Back, Newer]);
+    }
+
+    #[test]
+    fn a_message_is_as_late_as_it_is_later_than_the_fastest() {
+        let mut delay = Delay::default();
+        // stamps are of another clock, 1000 s ahead
+        let late = [(1000.5, 0.5), (1001.0, 1.002), (1001.5, 1.75), (1002.0, 1.999), (1002.5, 2.501)]
+            .map(|(stamp, now)| delay.beyond_least(stamp, now));
+        for (found, want) in late.iter().zip([0.0, 0.002, 0.25, 0.0, 0.002]) {
+            assert!((found - want).abs() < 1.3e-3, "{late:?}");
+        }
+        // a clock that is 100 ppm faster is no delay, an hour later either
+        let mut delay = Delay::default();
+        let latest =
+            (0..3600).map(|now| delay.beyond_least(f64::from(now) * 0.9999, f64::from(now))).fold(0.0, f64::max);
+        assert!(latest < 1e-9, "{latest}");
     }
 }

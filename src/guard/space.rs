@@ -6,6 +6,10 @@ use crate::robot::{PerJoint, floor_clearance_of, place, self_clearance_of, tcp};
 /// Between two poses that are looked at a way bends by less than this [m]: that much is kept beside the margins.
 const BEND_M: f64 = 0.002;
 
+/// No point of the arm is farther from a joint's axis [m]: 0.316 + 0.384 + 0.107 + 0.1034 along it, 0.0825, 0.0825 and 0.088 across,
+/// and a link's radius.
+const REACH_M: f64 = 1.25;
+
 /// Distances to keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
@@ -26,6 +30,12 @@ impl Room {
     /// What is left of each, or 0 where there is room: nothing that is outside may go further out.
     pub(super) fn demanded(self) -> Self {
         Self(self.0.map(|room| room.min(0.0)))
+    }
+
+    /// Whether an arm cannot come to a boundary when its joints move by so much in all [rad].
+    pub(super) fn is_beyond(self, way_rad: f64) -> bool {
+        // two links may come towards one another
+        self.0.iter().all(|room| *room > 2.0 * REACH_M * way_rad)
     }
 
     /// The first boundary of which there is less than `demanded`.
@@ -86,6 +96,29 @@ mod tests {
         assert!((near([-1.0, -1.0, 0.0], [0.4, 1.0, 1.0]) - 0.09111).abs() < 5e-6);
         assert!((near([-1.0, -1.0, 0.0], [1.0, 0.05, 1.0]) - 0.048).abs() < 5e-6);
         assert!((near([-1.0, -1.0, 0.0], [1.0, 1.0, 0.4]) + 0.08888).abs() < 5e-6);
+    }
+
+    #[test]
+    fn no_pose_comes_nearer_than_its_way() {
+        let space = Space::new(&Config::default());
+        let limits = crate::robot::Robot::Panda.limits();
+        let mut shares = (0..).map(|index: u32| (f64::from(index) * 0.618_033_988_75).fract());
+        let mut pose = || -> PerJoint {
+            std::array::from_fn(|joint| {
+                let (low, high) = (limits.position_min_rad[joint], limits.position_max_rad[joint]);
+                low + shares.next().unwrap() * (high - low)
+            })
+        };
+        for _ in 0..300 {
+            let (from, towards) = (pose(), pose());
+            let to: PerJoint = std::array::from_fn(|joint| from[joint] + 0.02 * (towards[joint] - from[joint]));
+            let way: f64 = (0..crate::robot::ARM_DOF).map(|joint| (to[joint] - from[joint]).abs()).sum();
+            let (Room(before), Room(after)) = (space.room(&from), space.room(&to));
+            for (before, after) in before.iter().zip(after) {
+                assert!((before - after).abs() <= 2.0 * REACH_M * way, "{from:?} {to:?}");
+            }
+            assert!(!Room([1.0, 1.0, 2.0 * REACH_M * way]).is_beyond(way) && Room([5.0; 3]).is_beyond(way));
+        }
     }
 
     #[test]

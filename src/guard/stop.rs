@@ -86,6 +86,14 @@ impl Stop {
         [first, first + second, first + second + third]
     }
 
+    /// The highest speed on the way [rad/s]: where a piece begins or ends, or where the first piece's acceleration passes 0.
+    pub(super) fn fastest(&self, from: Motion) -> f64 {
+        let (first, jerk) = self.pieces[0];
+        let crest = if jerk == 0.0 { 0.0 } else { (-from.acceleration / jerk).clamp(0.0, first) };
+        let [one, two, _] = self.edges();
+        [0.0, crest, one, two].map(|secs| self.at(from, secs).velocity.abs()).into_iter().fold(0.0, f64::max)
+    }
+
     /// Where the joint is, `secs` after it was at `from`; at rest from the end on.
     pub(super) fn at(&self, from: Motion, mut secs: f64) -> Motion {
         let mut motion = from;
@@ -163,10 +171,12 @@ mod tests {
             let stop = Stop::new(from, most, jerk);
             let total = stop.secs();
             let steps = 2000;
+            let fastest = stop.fastest(from);
             let mut last = from;
             for step in 1..=steps {
                 let now = stop.at(from, total * f64::from(step) / f64::from(steps));
                 let dt = total / f64::from(steps);
+                prop_assert!(now.velocity.abs() <= fastest + 1e-9, "{} over {fastest}", now.velocity);
                 prop_assert!(now.acceleration.abs() <= most.max(a.abs()) + 1e-9);
                 prop_assert!((now.acceleration - last.acceleration).abs() <= jerk * dt + 1e-9);
                 prop_assert!((now.velocity - last.velocity - dt * (now.acceleration + last.acceleration) / 2.0).abs() <= jerk * dt * dt);

@@ -1,7 +1,9 @@
 //! Joint states in any order, of more joints, with velocities or without, become the arm's.
 
+use super::{Command, Form, Point, Trajectory};
 use crate::data::JointState;
 use crate::error::{Error, Result};
+use crate::guard;
 use crate::robot::{ARM_DOF, PerJoint};
 use std::collections::VecDeque;
 
@@ -10,6 +12,9 @@ use std::collections::VecDeque;
 const DIFFERENCE_SECS: f64 = 0.015;
 /// States longer ago than this say nothing about a velocity [s].
 const LONGEST_DIFFERENCE_SECS: f64 = 0.2;
+
+/// A trajectory's first point lies this many command ticks ahead: one for the way to it, one for a message that is late.
+const LEAD_TICKS: u32 = 2;
 
 /// States that are out of order are at most this much earlier than the last [s]; an earlier one says that time was set back.
 pub const OUT_OF_ORDER_SECS: f64 = 0.04;
@@ -101,6 +106,29 @@ impl Joints {
     /// A command: exactly the arm's joints, base to flange, positions only [rad].
     pub fn command(&self, stamp_secs: f64, positions: &PerJoint) -> JointState {
         JointState { stamp_secs, names: self.names.to_vec(), position: positions.to_vec(), velocity: Vec::new() }
+    }
+
+    /// What a robot is sent in this form: `next`, and in a trajectory the way to `rest` after it, tick by tick.
+    pub fn order(
+        &self,
+        form: Form,
+        stamp_secs: f64,
+        tick_secs: f64,
+        next: &guard::Command,
+        rest: impl FnOnce() -> Vec<guard::Command>,
+    ) -> Command {
+        match form {
+            Form::Positions => Command::Positions(self.command(stamp_secs, &next.positions)),
+            Form::Trajectory => {
+                let ticks = std::iter::once(*next).chain(rest()).zip(LEAD_TICKS..);
+                let point = |(at, ticks): (guard::Command, u32)| Point {
+                    secs: f64::from(ticks) * tick_secs,
+                    position: at.positions,
+                    velocity: at.velocities,
+                };
+                Command::Trajectory(Trajectory { names: self.names.clone(), points: ticks.map(point).collect() })
+            }
+        }
     }
 
     fn difference(&self, stamp_secs: f64, position: &PerJoint) -> Option<PerJoint> {
@@ -223,6 +251,27 @@ mod tests {
         assert!(refusal(&|state| state.names[3] = "panda_joint3".into()).contains("panda_joint3 twice"));
         assert!(refusal(&|state| state.position.truncate(6)).contains("6 positions for 7 names"));
         assert!(refusal(&|state| state.position[2] = f64::INFINITY).contains("inf for panda_joint3"));
+    }
+
+    #[test]
+    fn a_trajectory_leads_to_rest() {
+        let at = |by: f64, speed: f64| guard::Command { positions: Q.map(|q| q + by), velocities: [speed; ARM_DOF] };
+        let rest = [at(0.015, 0.5), at(0.0175, 0.0)];
+        let sent = joints().order(Form::Trajectory, 4.0, 0.01, &at(0.01, 1.0), || rest.to_vec());
+        let Command::Trajectory(sent) = sent else { panic!("{sent:?}") };
+        assert_eq!(sent.names, Robot::Panda.joint_names());
+        let found: Vec<_> =
+            sent.points.iter().map(|point| (point.secs, point.position[0], point.velocity[6])).collect();
+        let want = [(0.02, 0.11, 1.0), (0.03, 0.115, 0.5), (0.04, 0.1175, 0.0)];
+        for (found, want) in found.iter().zip(want) {
+            assert!(
+                (found.0 - want.0).abs() < 1e-12 && (found.1 - want.1).abs() < 1e-12 && found.2 == want.2,
+                "{found:?}"
+            );
+        }
+        assert_eq!(found.len(), 3);
+        let sent = joints().order(Form::Positions, 4.0, 0.01, &at(0.0, 1.0), || rest.to_vec());
+        assert_eq!(sent, Command::Positions(joints().command(4.0, &Q)));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What a robot's topics look like: which carry states and commands, how its joints are called, when a command is due.
 //! Pure: messages come as [`JointState`]. Joints are found by name, never by place; what does not fit is refused in a sentence.
 
+mod command;
 mod joints;
 
+pub use command::{Command, Form, Point, Trajectory};
 pub use joints::{Joints, Measured, OUT_OF_ORDER_SECS};
 
 use crate::error::{Error, Result};
@@ -22,6 +24,8 @@ pub enum Preset {
     IsaacMoveit,
     /// crisp_controllers over ros2_control, on hardware.
     Crisp,
+    /// franka_ros2's FR3 with a joint trajectory controller.
+    FrankaFr3,
 }
 
 /// When a command is due.
@@ -39,8 +43,10 @@ pub enum Rate {
 pub struct Link {
     /// Topic of the states (sensor_msgs/JointState), relative to the namespace.
     pub states: &'static str,
-    /// Topic of the commands (sensor_msgs/JointState: names and positions), relative to the namespace.
+    /// Topic of the commands, relative to the namespace.
     pub commands: &'static str,
+    /// What a command is.
+    pub form: Form,
     /// Whether the states' writer is reliable; a best-effort reader hears either.
     pub reliable_states: bool,
     /// When a command is due.
@@ -57,7 +63,13 @@ impl Preset {
             Self::Isaac => "isaac",
             Self::IsaacMoveit => "isaac_moveit",
             Self::Crisp => "crisp",
+            Self::FrankaFr3 => "franka_fr3",
         }
+    }
+
+    /// The only arm that speaks so, if there is only one.
+    pub fn arm(self) -> Option<Robot> {
+        (self == Self::FrankaFr3).then_some(Robot::Fr3)
     }
 
     /// Topics, rate, and whether it is a simulation.
@@ -66,6 +78,7 @@ impl Preset {
         let simulated = Link {
             states: "joint_states",
             commands: "joint_command",
+            form: Form::Positions,
             reliable_states: true,
             rate: Rate::PerState,
             simulated: true,
@@ -77,6 +90,16 @@ impl Preset {
             Self::Crisp => Link {
                 states: "joint_states",
                 commands: "target_joint",
+                form: Form::Positions,
+                reliable_states: false,
+                rate: Rate::Fixed,
+                simulated: false,
+            },
+            // franka_ros2 v3.4.0: franka.launch.py remaps the 1 kHz broadcaster so; fr3_ros_controllers.yaml names the controller
+            Self::FrankaFr3 => Link {
+                states: "franka/joint_states",
+                commands: "fr3_arm_controller/joint_trajectory",
+                form: Form::Trajectory,
                 reliable_states: false,
                 rate: Rate::Fixed,
                 simulated: false,
@@ -126,7 +149,7 @@ pub fn joint_names(robot: Robot, prefix: &str) -> Result<[String; ARM_DOF]> {
 mod tests {
     use super::*;
 
-    const ALL: [Preset; 4] = [Preset::Sim, Preset::Isaac, Preset::IsaacMoveit, Preset::Crisp];
+    const ALL: [Preset; 5] = [Preset::Sim, Preset::Isaac, Preset::IsaacMoveit, Preset::Crisp, Preset::FrankaFr3];
 
     #[test]
     fn simulations_get_the_whole_of_the_limits_and_hardware_a_fifth() {
@@ -148,6 +171,9 @@ mod tests {
         assert_eq!(Preset::Isaac.link().commands, "joint_command");
         assert_eq!(Preset::IsaacMoveit.link().states, "isaac_joint_states");
         assert_eq!(Preset::Crisp.link().commands, "target_joint");
+        let fr3 = Preset::FrankaFr3.link();
+        assert_eq!((fr3.states, fr3.form), ("franka/joint_states", Form::Trajectory));
+        assert!(ALL.iter().all(|preset| preset.arm().is_none() == (*preset != Preset::FrankaFr3)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod convert;
 mod diagnostics;
 mod graph;
+mod lifecycle;
 mod logs;
 mod names;
 mod node;
@@ -16,6 +17,7 @@ mod time;
 pub use convert::heading;
 pub use diagnostics::{Health, Level};
 pub use graph::{Graph, Writer};
+pub use lifecycle::Lifecycle;
 pub use logs::{Lines, Rosout, rosout};
 pub use node::{Client, Message, Node, Publisher, Service};
 pub use qos::{Qos, everything, latched, newest, sensor};
@@ -31,6 +33,8 @@ pub mod msg {
     pub use r2r::handoff::msg::*;
     pub use r2r::rosgraph_msgs::msg::Clock;
     pub use r2r::sensor_msgs::msg::JointState;
+    pub use r2r::trajectory_msgs::msg::JointTrajectory;
+    pub use r2r::visualization_msgs::msg::MarkerArray;
 }
 
 /// Services on the wire.

@@ -3,11 +3,12 @@
 
 use super::graph::Graph;
 use super::names::Names;
-use super::parameters::{self, Parameters};
+use super::parameters::{self, Parameters, Setter};
 use super::qos::Qos;
 use super::running::{Periodic, Pump, Running};
 use crate::error::{Error, Result};
 use futures::{FutureExt as _, StreamExt as _};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ pub struct Node {
     pub(super) periodic: Vec<Periodic>,
     pub(super) names: Names,
     shown: Option<Parameters>,
+    setters: BTreeMap<String, Setter>,
 }
 
 impl Node {
@@ -39,7 +41,7 @@ impl Node {
         let unnamed = |error| Error::invalid(format!("node {name:?} has no name: {error}"));
         let (node, namespace) = (inner.name().map_err(unnamed)?, inner.namespace().map_err(unnamed)?);
         let names = Names::new(&node, &namespace, std::env::args());
-        Ok(Self { inner, pumps: Vec::new(), periodic: Vec::new(), names, shown: None })
+        Ok(Self { inner, pumps: Vec::new(), periodic: Vec::new(), names, shown: None, setters: BTreeMap::new() })
     }
 
     /// The parameters that it was given: nested objects, `learner.gamma` is `gamma` in `learner`.
@@ -51,6 +53,11 @@ impl Node {
     /// What `ros2 param` shows: all values that count, defaults included. Without it, those that were given.
     pub fn show_parameters(&mut self, values: &serde_json::Value) {
         self.shown = Some(parameters::dotted(values));
+    }
+
+    /// Lets `ros2 param set` change a number, which `heed` may refuse.
+    pub fn set_parameter(&mut self, name: &str, heed: impl FnMut(f64) -> Result<()> + Send + 'static) {
+        self.setters.insert(name.into(), Box::new(heed));
     }
 
     /// Its name with namespace, as the graph shows it.
@@ -140,7 +147,8 @@ impl Node {
             Some(shown) => shown,
             None => parameters::dotted(&self.parameters()?),
         };
-        parameters::serve(self, shown)
+        let setters = std::mem::take(&mut self.setters);
+        parameters::serve(self, shown, setters)
     }
 }
 

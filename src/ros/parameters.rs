@@ -1,20 +1,70 @@
-//! Parameters: read once at start, shown through the standard services, and never changed at run time. r2r's own
-//! services would accept every change and heed none, and a client that vanished would end the node.
+//! Parameters: read once at start and shown through the standard services. At run time only those change that somebody
+//! heeds. r2r's own services would accept every change and heed none, and a client that vanished would end the node.
 
 use super::node::Node;
 use crate::error::{Error, Result};
 use r2r::rcl_interfaces::msg::{
-    ListParametersResult, ParameterDescriptor, ParameterType, ParameterValue as Value, SetParametersResult,
+    ListParametersResult, Parameter, ParameterDescriptor, ParameterType, ParameterValue as Value, SetParametersResult,
 };
 use r2r::rcl_interfaces::srv::{
     DescribeParameters, GetParameterTypes, GetParameters, ListParameters, SetParameters, SetParametersAtomically,
 };
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// By dotted name.
 pub(super) type Parameters = BTreeMap<String, Value>;
+
+/// Heeds a number that changes at run time, or refuses it.
+pub(super) type Setter = Box<dyn FnMut(f64) -> Result<()> + Send>;
+
+/// What is shown, and what may be changed.
+struct Store {
+    node: String,
+    shown: Parameters,
+    setters: BTreeMap<String, Setter>,
+}
+
+impl Store {
+    fn get(&self, name: &str) -> Value {
+        self.shown.get(name).cloned().unwrap_or_default()
+    }
+
+    fn describe(&self, name: String) -> ParameterDescriptor {
+        let read_only = !self.setters.contains_key(&name);
+        ParameterDescriptor { type_: self.get(&name).type_, name, read_only, ..Default::default() }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> SetParametersResult {
+        let refused = |reason: String| SetParametersResult { successful: false, reason };
+        let (name, value) = (&parameter.name, &parameter.value);
+        let Some(setter) = self.setters.get_mut(name) else {
+            return refused(format!("{name} of {} is read at its start: start it again with another one", self.node));
+        };
+        let number = match value.type_ {
+            kind if kind == ParameterType::PARAMETER_DOUBLE as u8 => value.double_value,
+            kind if kind == ParameterType::PARAMETER_INTEGER as u8 => value.integer_value as f64,
+            _ => return refused(format!("{name} is a number")),
+        };
+        match setter(number) {
+            Ok(()) => {
+                self.shown.insert(name.clone(), ros_of(&json!(number)));
+                SetParametersResult { successful: true, reason: String::new() }
+            }
+            Err(error) => refused(error.to_string()),
+        }
+    }
+
+    /// All, or none where more than one is asked for: what was heeded cannot be taken back.
+    fn set_atomically(&mut self, parameters: &[Parameter]) -> SetParametersResult {
+        match parameters {
+            [] => SetParametersResult { successful: true, reason: String::new() },
+            [one] => self.set(one),
+            _ => SetParametersResult { successful: false, reason: "parameters are set one by one here".into() },
+        }
+    }
+}
 
 /// Nested objects of dotted names: `learner.gamma` is `gamma` in `learner`.
 pub(super) fn nested<'a>(values: impl Iterator<Item = (&'a String, &'a r2r::ParameterValue)>) -> Result<Json> {
@@ -128,40 +178,41 @@ fn ros_of(value: &Json) -> Value {
 }
 
 /// The six services of `ros2 param`.
-pub(super) fn serve(node: &mut Node, parameters: Parameters) -> Result<()> {
-    let parameters = Arc::new(parameters);
-    let known = parameters.clone();
-    let value = move |name: &String| known.get(name).cloned().unwrap_or_default();
-    let values = value.clone();
-    node.serve::<GetParameters::Service>("~/get_parameters", move |request| GetParameters::Response {
-        values: request.names.iter().map(&values).collect(),
+pub(super) fn serve(node: &mut Node, shown: Parameters, setters: BTreeMap<String, Setter>) -> Result<()> {
+    let store = Arc::new(Mutex::new(Store { node: node.full_name()?, shown, setters }));
+    let get = store.clone();
+    node.serve::<GetParameters::Service>("~/get_parameters", move |request| {
+        let store = lock(&get);
+        GetParameters::Response { values: request.names.iter().map(|name| store.get(name)).collect() }
     })?;
-    let values = value.clone();
-    node.serve::<GetParameterTypes::Service>("~/get_parameter_types", move |request| GetParameterTypes::Response {
-        types: request.names.iter().map(|name| values(name).type_).collect(),
+    let types = store.clone();
+    node.serve::<GetParameterTypes::Service>("~/get_parameter_types", move |request| {
+        let store = lock(&types);
+        GetParameterTypes::Response { types: request.names.iter().map(|name| store.get(name).type_).collect() }
     })?;
-    node.serve::<DescribeParameters::Service>("~/describe_parameters", move |request| DescribeParameters::Response {
-        descriptors: request
-            .names
-            .into_iter()
-            .map(|name| ParameterDescriptor { type_: value(&name).type_, name, read_only: true, ..Default::default() })
-            .collect(),
+    let describe = store.clone();
+    node.serve::<DescribeParameters::Service>("~/describe_parameters", move |request| {
+        let store = lock(&describe);
+        DescribeParameters::Response {
+            descriptors: request.names.into_iter().map(|name| store.describe(name)).collect(),
+        }
     })?;
+    let known = store.clone();
     node.serve::<ListParameters::Service>("~/list_parameters", move |request| ListParameters::Response {
-        result: list(parameters.keys(), &request.prefixes, request.depth),
+        result: list(lock(&known).shown.keys(), &request.prefixes, request.depth),
     })?;
-    let full_name = node.full_name()?;
-    let refusal = move || SetParametersResult {
-        successful: false,
-        reason: format!("parameters of {full_name} are read at its start: start it again with other ones"),
-    };
-    let refused = refusal.clone();
-    node.serve::<SetParameters::Service>("~/set_parameters", move |request| SetParameters::Response {
-        results: request.parameters.iter().map(|_| refused()).collect(),
+    let set = store.clone();
+    node.serve::<SetParameters::Service>("~/set_parameters", move |request| {
+        let mut store = lock(&set);
+        SetParameters::Response { results: request.parameters.iter().map(|parameter| store.set(parameter)).collect() }
     })?;
-    node.serve::<SetParametersAtomically::Service>("~/set_parameters_atomically", move |_| {
-        SetParametersAtomically::Response { result: refusal() }
+    node.serve::<SetParametersAtomically::Service>("~/set_parameters_atomically", move |request| {
+        SetParametersAtomically::Response { result: lock(&store).set_atomically(&request.parameters) }
     })
+}
+
+fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The names below one of the prefixes (all without one), at most `depth` levels deep (0: any).
@@ -232,6 +283,32 @@ mod tests {
         assert_eq!(shown, want);
         assert_eq!(parameters["a.mixed"].double_array_value, [1.0, 2.5]);
         assert_eq!(parameters["a.big"].string_value, "18446744073709551615");
+    }
+
+    #[test]
+    fn only_what_is_heeded_can_be_set() {
+        let heed: Setter =
+            Box::new(|share| if share <= 1.0 { Ok(()) } else { Err(Error::invalid(format!("{share} is too much"))) });
+        let shown = dotted(&json!({ "guard": { "scale": 0.2 }, "seed": 3 }));
+        let mut store = Store { node: "/policy".into(), shown, setters: [("guard.scale".into(), heed)].into() };
+        let of = |name: &str, value: Json| Parameter { name: name.into(), value: ros_of(&value) };
+        let reason = |result: SetParametersResult| if result.successful { String::new() } else { result.reason };
+        assert_eq!(reason(store.set(&of("guard.scale", json!(0.5)))), "");
+        assert_eq!(store.get("guard.scale").double_value, 0.5);
+        assert_eq!(reason(store.set(&of("guard.scale", json!(1)))), "", "an integer is a number");
+        assert_eq!((store.get("guard.scale").type_, store.get("guard.scale").double_value), (3, 1.0));
+        assert_eq!(reason(store.set(&of("guard.scale", json!(1.5)))), "1.5 is too much");
+        assert_eq!(reason(store.set(&of("guard.scale", json!("fast")))), "guard.scale is a number");
+        assert!(reason(store.set(&of("seed", json!(4)))).contains("seed of /policy is read at its start"));
+        assert_eq!(store.get("guard.scale").double_value, 1.0);
+        assert_eq!(
+            [store.describe("guard.scale".into()), store.describe("seed".into())].map(|it| it.read_only),
+            [false, true]
+        );
+        let both = [of("guard.scale", json!(0.1)), of("guard.scale", json!(0.2))];
+        assert!(reason(store.set_atomically(&both)).contains("one by one"));
+        assert_eq!(reason(store.set_atomically(&both[..1])), "");
+        assert_eq!(store.get("guard.scale").double_value, 0.1);
     }
 
     #[test]

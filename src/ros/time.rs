@@ -2,7 +2,7 @@
 
 use crate::data::wire::Stamp;
 use crate::error::Result;
-use r2r::builtin_interfaces::msg::Time;
+use r2r::builtin_interfaces::msg::{Duration, Time};
 
 const NANOS: f64 = 1e9;
 
@@ -17,6 +17,12 @@ pub fn stamp(secs: f64) -> Time {
         Err(_) if sec < 0 => Time { sec: i32::MIN, nanosec: 0 },
         Err(_) => Time { sec: i32::MAX, nanosec: SECOND - 1 },
     }
+}
+
+/// Seconds as a duration, to the nearest nanosecond.
+pub(super) fn span(secs: f64) -> Duration {
+    let Time { sec, nanosec } = stamp(secs);
+    Duration { sec, nanosec }
 }
 
 /// ROS time as seconds; refused where the nanoseconds are a second or more.

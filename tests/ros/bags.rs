@@ -5,6 +5,7 @@ use super::policy::{a_run, node};
 use handoff::analysis::{Present, Setup, analyse};
 use handoff::bag::message::{JointState, PoseStamped};
 use handoff::bag::{Bag, Schema, Select, decode};
+use handoff::robot::Robot;
 use handoff::run::{RunDir, Which, load_snapshot};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -73,7 +74,7 @@ fn a_bag_that_is_played_into_a_dry_policy_is_decided_as_its_analysis_says() {
         let (path, plan) = (folder.path().join("bag"), folder.path().join("plan.json"));
         peer("arm.py", &[&path]);
         let bag = Bag::open(&path).unwrap();
-        let run = a_run(folder.path());
+        let run = a_run(folder.path(), Robot::Panda);
         let checkpoint = RunDir::resolve(Path::new(&run), Which::Newest).unwrap();
         let snapshot = Arc::new(load_snapshot(&checkpoint, None).unwrap());
         let present = Some(Present { from: run.clone(), snapshot, rewards: None });

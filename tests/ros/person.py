@@ -6,6 +6,9 @@ import time
 import rclpy
 from geometry_msgs.msg import PoseStamped
 from handoff.msg import OptionState
+from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions, GetState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -26,11 +29,11 @@ def secs(stamp):
 
 
 class Person:
-    def __init__(self, node):
-        self.node = node
+    def __init__(self, node, arm="panda", states="joint_states"):
+        self.node, self.base = node, f"{arm}_link0"
         self.commands, self.states, self.options = [], [], []
         node.create_subscription(JointState, "joint_command", self.commands.append, 100)
-        node.create_subscription(JointState, "joint_states", self.states.append, qos_profile_sensor_data)
+        node.create_subscription(JointState, states, self.states.append, qos_profile_sensor_data)
         node.create_subscription(OptionState, "policy/option_state", self.options.append, 10)
         self.goal = node.create_publisher(PoseStamped, "goal_pose", 1)
 
@@ -47,21 +50,45 @@ class Person:
 
     def tell_goal(self):
         goal = PoseStamped()
-        goal.header.frame_id = "panda_link0"
+        goal.header.frame_id = self.base
         position = goal.pose.position
         position.x, position.y, position.z = 0.5, 0.2, 0.4
         goal.pose.orientation.w = 1.0
         self.until("a reader of the goal", lambda: self.node.count_subscribers("goal_pose") > 0)
         self.goal.publish(goal)
 
-    def ask(self, service, data=None):
-        kind = Trigger if data is None else SetBool
+    def call(self, kind, service, request):
         client = self.node.create_client(kind, service)
         self.until(f"service {service}", client.service_is_ready)
-        request = kind.Request() if data is None else kind.Request(data=data)
         answer = client.call_async(request)
         self.until(f"an answer of {service}", answer.done)
         return answer.result()
+
+    def ask(self, service, data=None):
+        kind = Trigger if data is None else SetBool
+        return self.call(kind, service, kind.Request() if data is None else kind.Request(data=data))
+
+    def stage(self):
+        """As `ros2 lifecycle get` does it."""
+        return self.call(GetState, "policy/get_state", GetState.Request()).current_state.label
+
+    def lead(self, label):
+        """As `ros2 lifecycle set` does it: the transition of that label, if it is on offer."""
+        offered = self.call(GetAvailableTransitions, "policy/get_available_transitions", GetAvailableTransitions.Request())
+        found = [each.transition for each in offered.available_transitions if each.transition.label == label]
+        return bool(found) and self.call(ChangeState, "policy/change_state", ChangeState.Request(transition=found[0])).success
+
+    def set_scale(self, scale):
+        """As `ros2 param set` does it; what is said against it."""
+        value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=scale)
+        request = SetParameters.Request(parameters=[Parameter(name="guard.scale", value=value)])
+        (result,) = self.call(SetParameters, "policy/set_parameters", request).results
+        require(result.successful != bool(result.reason), f"a result {result}")
+        return result.reason
+
+    def scale(self):
+        (value,) = self.call(GetParameters, "policy/get_parameters", GetParameters.Request(names=["guard.scale"])).values
+        return value.double_value
 
     def agree(self, service, data=None):
         """Asks until it is granted: discovery takes a moment."""
@@ -80,11 +107,11 @@ class Person:
     def decides_dry(self):
         """Active, a goal: decisions, no commands; refused to arm before."""
         refused = self.ask("policy/arm", True)
-        while "no policy" in refused.message:  # its weights are on their way
-            self.listen(0.1)
-            refused = self.ask("policy/arm", True)
+        require(not refused.success and "no policy" in refused.message, f"arming says {refused.message!r}")
+        self.until("a policy", lambda: self.lead("configure"))  # its weights may be on their way
+        refused = self.ask("policy/arm", True)
         require(not refused.success and "activate" in refused.message, f"arming says {refused.message!r}")
-        self.agree("policy/activate", True)
+        require(self.lead("activate"), "it is not activated")
         self.tell_goal()
         self.until("decisions", lambda: len(self.options) >= 10)
         require(self.commands == [], f"{len(self.commands)} commands came before arming")

@@ -27,7 +27,8 @@ def main():
     publishers = {topic: node.create_publisher(JointState, topic, 10) for topic in ("/joint_states", "/joint_command")}
     for topic in publishers:
         person.until(f"the policy hears {topic}", lambda topic=topic: publishers[topic].get_subscription_count() > 1)
-    person.agree("policy/activate", True)
+    person.until("a policy", lambda: person.lead("configure"))
+    require(person.lead("activate"), "it is not activated")
     for message in plan["messages"]:
         if "goal" in message:
             goal = PoseStamped()

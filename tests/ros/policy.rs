@@ -3,7 +3,8 @@
 use super::harness::{Process, Script, alone};
 use handoff::config::{Config, Seed};
 use handoff::contract::{Normaliser, Snapshot};
-use handoff::ros::{Node, latched, msg};
+use handoff::robot::Robot;
+use handoff::ros::{Node, everything, latched, msg};
 use handoff::run::{self, Checkpoint, RunDir};
 use rand::RngExt as _;
 use std::path::Path;
@@ -16,8 +17,8 @@ use uuid::Uuid;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A policy that does something, and the configuration that it is of.
-pub(super) fn a_policy() -> (Snapshot, Config) {
-    let config = Config { hidden: vec![16], ..Config::default() };
+pub(super) fn a_policy(robot: Robot) -> (Snapshot, Config) {
+    let config = Config { robot, hidden: vec![16], ..Config::default() };
     let contract = Arc::new(config.contract().unwrap());
     let mut rng = Seed::root(1).rng(0);
     let parameters: Vec<f32> = (0..contract.layout().len()).map(|_| rng.random_range(-0.3..0.3)).collect();
@@ -36,8 +37,8 @@ pub(super) fn a_policy() -> (Snapshot, Config) {
 }
 
 /// A run with that policy.
-pub(super) fn a_run(folder: &Path) -> String {
-    let (snapshot, config) = a_policy();
+pub(super) fn a_run(folder: &Path, robot: Robot) -> String {
+    let (snapshot, config) = a_policy(robot);
     let run = RunDir::create_at(&folder.join("run"), "{}").unwrap();
     let (learner, state) = (serde_json::Value::Null, Default::default());
     run::save(&run, &Checkpoint { snapshot, config, score: None, learner, state, replay: None }, 1).unwrap();
@@ -52,7 +53,7 @@ pub(super) fn node(arguments: &[&str]) -> Process {
 fn the_paced_simulator_is_moved_once_armed_and_left_alone_after_a_reset() {
     alone("ros::policy::the_paced_simulator_is_moved_once_armed_and_left_alone_after_a_reset", &[], || {
         let folder = tempfile::tempdir().unwrap();
-        let run = a_run(folder.path());
+        let run = a_run(folder.path(), Robot::Panda);
         let _nodes = [node(&["sim", "--paced"]), node(&["policy", "--run", &run, "--link", "sim"])];
         Script::start("policy_sim.py", &[]).succeeded_within(PATIENCE);
     });
@@ -65,9 +66,33 @@ fn joints_in_another_order_without_velocities_in_a_namespace_are_an_arm_too() {
         let mut learner = Node::start("learner").unwrap();
         let weights = learner.publish::<msg::PolicyWeights>("policy_weights", latched()).unwrap();
         let learner = learner.spin().unwrap();
-        weights.send(&(&a_policy().0).into()).unwrap();
+        weights.send(&(&a_policy(Robot::Panda).0).into()).unwrap();
         let _node = node(&["policy", "--link", "isaac", "--ros-args", "-r", "__ns:=/arm_1"]);
         Script::start("policy_isaac.py", &["--ros-args", "-r", "__ns:=/arm_1"]).succeeded_within(PATIENCE);
+        learner.stop().unwrap();
+    });
+}
+
+#[test]
+fn an_fr3_is_led_by_trajectories_and_rests_when_the_node_is_killed() {
+    alone("ros::policy::an_fr3_is_led_by_trajectories_and_rests_when_the_node_is_killed", &[], || {
+        let folder = tempfile::tempdir().unwrap();
+        let run = a_run(folder.path(), Robot::Both);
+        let node = node(&["policy", "--run", &run, "--link", "franka_fr3", "--ros-args", "-p", "robot:=fr3"]);
+        Script::start("policy_fr3.py", &[&node.0.id().to_string()]).succeeded_within(PATIENCE);
+    });
+}
+
+#[test]
+fn ros2_lifecycle_leads_it_as_any_managed_node() {
+    alone("ros::policy::ros2_lifecycle_leads_it_as_any_managed_node", &[], || {
+        let mut learner = Node::start("learner").unwrap();
+        let weights = learner.publish::<msg::PolicyWeights>("policy_weights", latched()).unwrap();
+        let send = move |_: msg::Clock| weights.send(&(&a_policy(Robot::Panda).0).into()).unwrap();
+        learner.subscribe("ask_for_weights", everything(), send).unwrap();
+        let learner = learner.spin().unwrap();
+        let _node = node(&["policy", "--link", "isaac"]);
+        Script::start("policy_lifecycle.py", &[]).succeeded_within(PATIENCE);
         learner.stop().unwrap();
     });
 }

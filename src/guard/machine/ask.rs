@@ -12,7 +12,9 @@ use crate::guard::{Mode, Reason, Reasons, Recovery, State, check_scale};
 use crate::robot::{ARM_DOF, PerJoint};
 
 impl Guard {
-    /// Arms: the arm is anchored, at rest, where the robot is commanded to be, or else where it stands. Refused with what is missing.
+    /// Arms: the arm is anchored, at rest, where the robot is commanded to be, or else where it stands. Where the robot does not
+    /// tell, it is commanded to be where the last command left it, as long as nothing speaks against it: it stands within half
+    /// the leash of it, and there was no fault, no reset and no other writer since. Refused with what is missing.
     pub fn arm(&mut self, now_secs: f64) -> Result<()> {
         let refuse = |sentence: &str| invalid(format!("not armed: {sentence}"));
         if self.shut {
@@ -44,11 +46,14 @@ impl Guard {
         if let Some(reason) = self.forbidden(now_secs) {
             return refuse(advice(reason, self.mode.map(|(mode, _)| mode)));
         }
-        let near = |desired: &PerJoint| {
-            (0..ARM_DOF).all(|joint| (desired[joint] - measured.position[joint]).abs() <= self.config.leash_rad)
+        let near = |position: &PerJoint, most: f64| {
+            let off = |joint: usize| (position[joint] - measured.position[joint]).abs();
+            (0..ARM_DOF).all(|joint| off(joint) <= most) && self.limits.outside(position).is_none()
         };
-        let desired = self.desired.filter(|(position, at)| !self.is_old(*at, now_secs) && near(position));
-        let anchor = desired.map_or(measured.position, |(position, _)| position);
+        let leash = self.config.leash_rad;
+        let told = self.desired.filter(|(_, at)| !self.is_old(*at, now_secs)).map(|(position, _)| position);
+        let kept = self.kept.filter(|position| near(position, 0.5 * leash));
+        let anchor = told.filter(|position| near(position, leash)).or(kept).unwrap_or(measured.position);
         let tick_secs = self.config.tick_secs();
         let law = Law::new(self.config.smoothing_periods * self.contract.control_period_secs, tick_secs);
         let speed = self.config.tcp_speed_m_per_sec;
@@ -88,7 +93,7 @@ impl Guard {
     }
 
     /// After the robot stopped itself. Tells the next step; never arms. After `max_recoveries` within the window a person must
-    /// say that the way is clear (`acknowledged`).
+    /// say that the way is clear (`acknowledged`). A stop that the robot was recovered from by other means counts too.
     pub fn recover(&mut self, acknowledged: bool, now_secs: f64) -> Result<Recovery> {
         if !self.fault {
             return invalid("nothing to recover from: the robot did not stop itself");
@@ -96,31 +101,36 @@ impl Guard {
         let Some(mode) = self.fresh_mode(now_secs) else {
             return invalid(advice(Reason::NoMode, None));
         };
-        match mode {
-            Mode::Idle | Mode::Move => {
-                self.fault = false;
-                self.end(State::Disarmed, Reason::Disarmed.into());
-                Ok(Recovery::Recovered)
-            }
-            Mode::Reflex | Mode::Other => {
-                if acknowledged {
-                    self.recoveries.clear();
-                }
-                let window = self.config.recovery_window_secs;
-                self.recoveries.retain(|at| now_secs - at < window);
-                if self.recoveries.len() >= self.config.max_recoveries as usize {
-                    return invalid(format!(
-                        "{} recoveries within {window} s: look at the arm, clear its way, then recover with acknowledged set",
-                        self.recoveries.len()
-                    ));
-                }
-                self.recoveries.push_back(now_secs);
-                Ok(Recovery::AskRobot)
-            }
-            Mode::UserStopped | Mode::Guiding | Mode::AutomaticErrorRecovery => {
-                invalid(advice(Reason::RobotMode, Some(mode)))
-            }
+        if matches!(mode, Mode::UserStopped | Mode::Guiding | Mode::AutomaticErrorRecovery) {
+            return invalid(advice(Reason::RobotMode, Some(mode)));
         }
+        if !mode.is_ready() || !self.asked {
+            self.count_recovery(acknowledged, now_secs)?;
+        }
+        self.asked = true;
+        if !mode.is_ready() {
+            return Ok(Recovery::AskRobot);
+        }
+        self.fault = false;
+        self.end(State::Disarmed, Reason::Disarmed.into());
+        Ok(Recovery::Recovered)
+    }
+
+    /// One more recovery, refused where there were too many.
+    fn count_recovery(&mut self, acknowledged: bool, now_secs: f64) -> Result<()> {
+        if acknowledged {
+            self.recoveries.clear();
+        }
+        let window = self.config.recovery_window_secs;
+        self.recoveries.retain(|at| now_secs - at < window);
+        if self.recoveries.len() >= self.config.max_recoveries as usize {
+            return invalid(format!(
+                "{} recoveries within {window} s: look at the arm, clear its way, then recover with acknowledged set",
+                self.recoveries.len()
+            ));
+        }
+        self.recoveries.push_back(now_secs);
+        Ok(())
     }
 
     /// Another share of the limits, over 0 and at most 1. A moving arm is slowed under the old limits until it obeys the new.

@@ -4,7 +4,8 @@ use super::{Guard, Measured, Wish, invalid};
 use crate::contract::Snapshot;
 use crate::error::{Error, Result};
 use crate::guard::intake::{JointStates, Refusal};
-use crate::guard::pace::Stamp;
+use crate::guard::pace::{Delay, Stamp};
+use crate::guard::still::Still;
 use crate::guard::{Mode, Reason, Reasons, State, Swap, Target, Values};
 use crate::robot::{ARM_DOF, PerJoint};
 
@@ -19,22 +20,17 @@ impl Guard {
                 return Ok(());
             }
             Stamp::Back => {
-                self.measured = None;
+                (self.still, self.delay) = (Still::default(), Delay::default());
                 self.jumped();
             }
         }
         let most = self.config.rest_speed_rad_per_sec;
-        let at_rest = match (velocity, self.measured) {
-            (Some(velocity), _) => velocity.iter().all(|velocity| velocity.abs() <= most),
-            // Isaac Sim rounds positions to 1e-4 rad: two of them may differ by as much at rest
-            (None, Some(before)) => {
-                let moved = |joint: usize| (position[joint] - before.position[joint]).abs();
-                let secs = states.stamp_secs - before.stamp_secs;
-                (0..ARM_DOF).all(|joint| moved(joint) <= most * secs + 1e-4)
-            }
-            (None, None) => false,
-        };
-        self.measured = Some(Measured { position, at_rest, stamp_secs: states.stamp_secs, at_secs: now_secs });
+        let still = self.still.is_still(&position, states.stamp_secs, most);
+        let at_rest = velocity.map_or(still, |velocity| velocity.iter().all(|velocity| velocity.abs() <= most));
+        // a simulator's time has its own pace
+        let late_secs =
+            if self.config.use_sim_time { 0.0 } else { self.delay.beyond_least(states.stamp_secs, now_secs) };
+        self.measured = Some(Measured { position, at_rest, at_secs: now_secs - late_secs });
         Ok(())
     }
 
@@ -65,14 +61,26 @@ impl Guard {
         Error::invalid(format!("{what} is refused: {}", refusal.sentence))
     }
 
-    /// The robot's mode.
+    /// The robot's mode. One in which it executes no commands ends them at once, also if it is gone before the next tick.
     pub fn observe_mode(&mut self, mode: Mode, now_secs: f64) {
         self.mode = Some((mode, now_secs));
+        if !mode.is_ready() {
+            self.kept = None;
+            if self.commands() {
+                self.fail();
+            }
+        }
     }
 
-    /// How many publishers the command topic has, this node's own among them.
+    /// How many publishers the command topic has, this node's own among them. A second one ends the motion, also if it is gone
+    /// before the next tick.
     pub fn observe_publishers(&mut self, count: usize) {
         self.publishers = Some(count);
+        if count > 1 {
+            self.kept = None;
+            let commands = self.commands();
+            self.latched.add_if(commands, Reason::SecondWriter);
+        }
     }
 
     /// A simulator's clock.
@@ -91,6 +99,7 @@ impl Guard {
     /// arm is brought to rest.
     fn jumped(&mut self) {
         self.counts.count(Reason::ClockJump.into());
+        self.kept = None;
         if !self.commands() {
             self.resets += 1;
         } else if self.config.use_sim_time {

@@ -7,8 +7,9 @@ mod tick;
 use super::arm::Arm;
 use super::bounds::Bounds;
 use super::intake::Names;
-use super::pace::{Metronome, Stamps};
+use super::pace::{Delay, Metronome, Stamps};
 use super::reason::{Counts, Reason, Reasons, advice};
+use super::still::Still;
 use super::{Config, Mode, Report, State};
 use crate::contract::Contract;
 use crate::error::{Error, Result};
@@ -21,8 +22,7 @@ use uuid::Uuid;
 struct Measured {
     position: PerJoint,
     at_rest: bool,
-    stamp_secs: f64,
-    /// Steady clock.
+    /// When it was so, on the steady clock.
     at_secs: f64,
 }
 
@@ -56,9 +56,13 @@ pub struct Guard {
     arm: Option<Arm>,
     /// The first command of an arming is the anchor.
     fresh: bool,
+    /// The last command, while it is what the robot still keeps to.
+    kept: Option<PerJoint>,
     reference: PerJoint,
     wish: Option<Wish>,
     measured: Option<Measured>,
+    still: Still,
+    delay: Delay,
     desired: Option<(PerJoint, f64)>,
     mode: Option<(Mode, f64)>,
     publishers: Option<usize>,
@@ -69,7 +73,10 @@ pub struct Guard {
     decisions: Metronome,
     weights: Option<(Uuid, (u32, u64))>,
     recoveries: VecDeque<f64>,
+    /// The robot was asked to recover from its present stop.
+    asked: bool,
     counts: Counts,
+    holds: u64,
     saturation: f64,
     last: Reasons,
     resets: u64,
@@ -135,9 +142,12 @@ impl Guard {
             shut: false,
             arm: None,
             fresh: false,
+            kept: None,
             reference: [0.0; ARM_DOF],
             wish: None,
             measured: None,
+            still: Still::default(),
+            delay: Delay::default(),
             desired: None,
             mode: None,
             publishers: None,
@@ -148,7 +158,9 @@ impl Guard {
             decisions: Metronome::new(period),
             weights: None,
             recoveries: VecDeque::new(),
+            asked: false,
             counts: Counts::default(),
+            holds: 0,
             saturation: 0.0,
             last: Reasons::default(),
             resets: 0,
@@ -156,13 +168,14 @@ impl Guard {
         })
     }
 
-    /// What forbids commands whatever the arm does: the robot's mode, or a clock that is missing.
+    /// What forbids commands whatever the arm does: the robot's mode, or a clock that is missing. A mode that forbids them
+    /// does so until another is heard, however long ago it was.
     fn forbidden(&self, now_secs: f64) -> Option<Reason> {
-        match self.fresh_mode(now_secs) {
-            Some(Mode::Idle | Mode::Move) => {}
-            Some(_) => return Some(Reason::RobotMode),
-            None if self.config.require_mode => return Some(Reason::NoMode),
-            None => {}
+        if self.mode.is_some_and(|(mode, _)| !mode.is_ready()) {
+            return Some(Reason::RobotMode);
+        }
+        if self.config.require_mode && self.fresh_mode(now_secs).is_none() {
+            return Some(Reason::NoMode);
         }
         let heard = self.clock_secs.is_some_and(|at| now_secs - at <= self.config.clock_timeout_secs);
         (self.config.use_sim_time && !heard).then_some(Reason::NoClock)
@@ -181,10 +194,22 @@ impl Guard {
         matches!(self.state, State::Armed | State::Holding)
     }
 
+    /// The robot stopped itself, or is led by hand: nothing more is sent, and what was sent is void.
+    fn fail(&mut self) {
+        self.fault = true;
+        self.asked = false;
+        self.kept = None;
+        self.counts.count(Reason::RobotMode.into());
+        self.end(State::Stopped, Reason::RobotMode.into());
+    }
+
     fn end(&mut self, state: State, reasons: Reasons) {
         self.state = state;
         self.reasons = reasons;
         self.latched = Reasons::default();
+        if reasons.contains(Reason::SecondWriter) || reasons.contains(Reason::ClockJump) {
+            self.kept = None;
+        }
         self.arm = None;
         self.wish = None;
         self.resets += 1;
@@ -198,6 +223,11 @@ impl Guard {
     /// Names on the wire, in the order of every command.
     pub fn names(&self) -> &[String; ARM_DOF] {
         &self.names.0
+    }
+
+    /// Goes up whenever option, filters and pending commands of the policy are void.
+    pub fn resets(&self) -> u64 {
+        self.resets
     }
 
     /// What happened, what to do, and the figures.
@@ -215,6 +245,7 @@ impl Guard {
             reasons: self.reasons,
             sentence: format!("{}: {said}", self.state.name()),
             counts: self.counts,
+            holds: self.holds,
             saturation_ratio: self.saturation,
             scale: self.config.scale,
             ticks: self.ticks.pace(),

@@ -1,7 +1,7 @@
 //! What goes out: a command each tick, while nothing forbids it.
 
 use super::Guard;
-use crate::guard::arm::Aim;
+use crate::guard::arm::{Aim, Arm};
 use crate::guard::{Command, Reason, Reasons, State};
 use crate::robot::{ARM_DOF, PerJoint};
 
@@ -16,10 +16,8 @@ impl Guard {
             return None;
         }
         self.supervise(elapsed, now_secs);
-        if !self.commands() {
-            return None;
-        }
         let holds = !self.reasons.is_empty();
+        self.holds += u64::from(holds && self.state == State::Armed);
         self.state = if holds { State::Holding } else { State::Armed };
         let aim = if holds { None } else { Some(self.lead()) };
         let arm = self.arm.as_mut()?;
@@ -33,6 +31,7 @@ impl Guard {
             arm.advance(Aim::Stop);
         }
         let command = Command { positions: arm.positions(), velocities: arm.velocities() };
+        self.kept = Some(command.positions);
         let saturated = if acted.is_empty() { 0.0 } else { 1.0 };
         self.saturation += (saturated - self.saturation) / self.config.command_rate_hz;
         self.last = acted;
@@ -44,6 +43,12 @@ impl Guard {
             self.end(if asked && only { State::Disarmed } else { State::Stopped }, self.latched);
         }
         Some(command)
+    }
+
+    /// Where commands would go on to if this was the last tick: the stop, tick by tick, the last at rest. None at rest.
+    pub fn way_to_rest(&self) -> Vec<Command> {
+        let way = self.arm.as_ref().map(Arm::way_to_rest).unwrap_or_default();
+        way.into_iter().map(|(positions, velocities)| Command { positions, velocities }).collect()
     }
 
     /// Where the arm is led in this tick, and what was taken from the policy's wish.
@@ -79,14 +84,8 @@ impl Guard {
     /// Looks at everything that may end or interrupt the motion.
     fn supervise(&mut self, elapsed_secs: f64, now_secs: f64) {
         if let Some(reason) = self.forbidden(now_secs) {
-            if reason == Reason::RobotMode {
-                self.fault = true;
-                self.counts.count(reason.into());
-                return self.end(State::Stopped, reason.into());
-            }
             self.latched.add(reason);
         }
-        self.latched.add_if(self.publishers.is_some_and(|count| count > 1), Reason::SecondWriter);
         let Some(arm) = &self.arm else { return };
         match &self.measured {
             Some(measured) if !self.is_old(measured.at_secs, now_secs) => {

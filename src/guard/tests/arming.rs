@@ -65,6 +65,61 @@ fn the_anchor_is_where_the_robot_is_commanded_if_it_tells() {
 }
 
 #[test]
+fn a_robot_that_is_commanded_out_of_its_range_is_no_anchor() {
+    let mut at = READY;
+    at[6] = 2.89; // the range ends at 2.8973
+    let mut bench = Bench::new(Config::default(), Robot::Panda, at);
+    let (names, mut desired) = (bench.names.clone(), at);
+    desired[6] = 2.90;
+    let states = JointStates { names: &names, positions: &desired, velocities: &[], stamp_secs: 0.0 };
+    bench.guard.observe_desired(&states, bench.now).unwrap();
+    bench.arm();
+    assert_eq!(bench.tick().unwrap().positions, at);
+}
+
+/// Armed and disarmed; then the arm sags by so much, `then` happens, and it is armed again. The last and the next command.
+fn armed_again(sag: f64, then: impl Fn(&mut Bench)) -> (PerJoint, PerJoint) {
+    let mut bench = Bench::armed();
+    bench.run(0.003);
+    bench.guard.disarm();
+    let (_, last) = until_quiet(&mut bench);
+    bench.arm[3] -= sag;
+    bench.run(0.01);
+    then(&mut bench);
+    bench.run(0.01);
+    bench.arm();
+    (last.positions, bench.tick().unwrap().positions)
+}
+
+#[test]
+fn the_last_command_is_the_anchor_of_the_next_arming() {
+    // half of the leash of 0.2 rad
+    let (last, next) = armed_again(0.099, |_| ());
+    assert_eq!(last, next, "no step for who still holds the last command");
+    type Meanwhile = fn(&mut Bench);
+    let others: [(f64, Meanwhile); 5] = [
+        (0.101, |_| ()),
+        (0.01, |bench| bench.stamp_offset -= 50.0),
+        (0.01, |bench| bench.guard.observe_publishers(2)),
+        (0.01, |bench| bench.guard.observe_mode(Mode::Guiding, bench.now)),
+        (0.01, |bench| {
+            // a writer that ended the motion has commanded since
+            bench.arm();
+            bench.run(0.01);
+            bench.publishers = 2;
+            until_quiet(bench);
+            bench.publishers = 1;
+            bench.arm[3] -= 0.01;
+        }),
+    ];
+    for (index, (sag, then)) in others.into_iter().enumerate() {
+        let (mut last, next) = armed_again(sag, then);
+        last[3] -= sag;
+        assert_eq!(last, next, "measured: {index}");
+    }
+}
+
+#[test]
 fn arming_is_refused_with_what_is_missing() {
     let mut bench = Bench::ready();
     assert!(refusal(&mut bench).contains("no fresh joint state"));
@@ -117,15 +172,16 @@ fn without_velocities_rest_is_seen_in_positions() {
     let mut bench = Bench::ready();
     bench.guard.observe_mode(Mode::Idle, bench.now);
     bench.guard.observe_publishers(1);
-    bench.observe(&READY, &[]).unwrap();
-    assert!(refusal(&mut bench).contains("the arm moves"), "one state tells nothing");
-    bench.now += 0.02;
-    // 0.02 rad/s for 0.02 s, and Isaac Sim's rounding
-    bench.observe(&ready_with(1, -0.0006), &[]).unwrap();
-    assert!(refusal(&mut bench).contains("the arm moves"));
-    bench.now += 0.02;
-    bench.observe(&ready_with(1, -0.00011), &[]).unwrap();
-    bench.guard.arm(bench.now).unwrap();
+    let mut seen = |tenth_mrad: f64| {
+        bench.now += 0.04;
+        bench.observe(&ready_with(1, 1e-4 * tenth_mrad), &[]).unwrap();
+        bench.guard.arm(bench.now).map_err(|error| error.to_string())
+    };
+    // 0.1 rad/s, then rest with Isaac Sim's rounding
+    for moved in [0.0, 40.0, 80.0, 120.0, 160.0, 161.0, 160.0] {
+        assert!(seen(moved).unwrap_err().contains("the arm moves"), "{moved}");
+    }
+    seen(160.0).unwrap();
 }
 
 #[test]

@@ -2,24 +2,6 @@
 
 use super::*;
 
-/// Joint 1 on its way, at full speed.
-fn moving() -> Bench {
-    let mut bench = Bench::armed();
-    bench.to(&READY).unwrap();
-    bench.lead(&ready_with(0, 0.5), 0.4);
-    assert!(bench.sent.last().unwrap().velocities[0] > 0.15, "{:?}", bench.sent.last());
-    bench
-}
-
-/// Ticks until nothing is sent; how many were, the last of them.
-fn until_quiet(bench: &mut Bench) -> (usize, Command) {
-    let before = bench.sent.len();
-    while bench.tick().is_some() {
-        assert!(bench.sent.len() < before + 2000, "it never ends");
-    }
-    (bench.sent.len() - before, *bench.sent.last().unwrap())
-}
-
 /// Asserts that the arm was brought to rest before the guard fell silent for this reason.
 fn ended_at_rest(bench: &mut Bench, reason: Reason) {
     let (ticks, last) = until_quiet(bench);
@@ -80,102 +62,48 @@ fn a_hold_keeps_the_last_command_not_the_measured_position() {
 }
 
 #[test]
-fn a_robot_that_stopped_gets_no_more_commands() {
-    for mode in [Mode::Reflex, Mode::UserStopped, Mode::Guiding, Mode::AutomaticErrorRecovery, Mode::Other] {
-        let mut bench = moving();
-        let resets = bench.guard.report().resets;
-        bench.mode = Some(mode);
-        assert_eq!(bench.tick(), None);
-        let report = bench.guard.report();
-        assert_eq!((report.state, bench.reasons()), (State::Stopped, vec![Reason::RobotMode]));
-        assert!(report.needs_recovery);
-        assert_eq!(report.resets, resets + 1, "option and pending commands are void");
-        assert_eq!(report.counts.of(Reason::RobotMode), 1);
-        // nor when it is ready again
-        bench.mode = Some(Mode::Idle);
-        assert_eq!(bench.run(0.1), None);
-        bench.guard.disarm();
-        let said = bench.guard.arm(bench.now).unwrap_err().to_string();
-        assert!(said.contains("recover"), "{said}");
-    }
-}
-
-#[test]
-fn a_required_mode_that_is_not_heard_ends_the_motion() {
-    let mut bench = moving();
-    bench.mode = None;
-    for _ in 0..49 {
-        bench.to(&ready_with(0, 0.5)).unwrap();
-        bench.run(0.02);
-    }
-    assert_eq!(bench.state(), State::Armed);
-    bench.lead(&ready_with(0, -0.5), 0.02);
-    let _ = until_quiet(&mut bench);
-    assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![Reason::NoMode]));
-    // where none is required none is missed
-    let mut bench = Bench::new(Config { require_mode: false, ..Config::default() }, Robot::Panda, READY);
-    bench.mode = None;
-    bench.arm();
-    bench.run(2.0);
-    assert_eq!(bench.state(), State::Armed);
-}
-
-#[test]
-fn recovery_never_moves_the_arm() {
-    let mut bench = moving();
-    assert!(bench.guard.recover(false, bench.now).is_err(), "nothing to recover from");
-    bench.mode = Some(Mode::Reflex);
-    bench.tick();
-    assert_eq!(bench.guard.recover(false, bench.now).unwrap(), Recovery::AskRobot);
-    assert!(bench.guard.report().needs_recovery);
-    for (mode, says) in
-        [(Mode::AutomaticErrorRecovery, "wait"), (Mode::UserStopped, "user stop"), (Mode::Guiding, "by hand")]
-    {
-        bench.mode = Some(mode);
-        assert_eq!(bench.tick(), None);
-        assert!(bench.guard.recover(true, bench.now).unwrap_err().to_string().contains(says));
-    }
-    bench.now += 1.1;
-    assert!(bench.guard.recover(false, bench.now).unwrap_err().to_string().contains("not heard"));
-    bench.mode = Some(Mode::Idle);
-    assert_eq!(bench.tick(), None);
-    // pushed meanwhile
-    bench.arm = ready_with(1, 0.3);
-    assert_eq!(bench.guard.recover(false, bench.now).unwrap(), Recovery::Recovered);
-    assert_eq!(bench.run(0.2), None);
-    assert_eq!(bench.state(), State::Disarmed);
-    bench.arm();
-    assert_eq!(bench.run(0.1).unwrap().positions, ready_with(1, 0.3), "anchored anew, and no old target");
-}
-
-#[test]
-fn recoveries_are_limited() {
-    let mut bench = moving();
-    bench.mode = Some(Mode::Reflex);
-    bench.tick();
-    let start = bench.now;
-    let recover = |bench: &mut Bench, after: f64, acknowledged| {
-        bench.guard.observe_mode(Mode::Reflex, start + after);
-        bench.guard.recover(acknowledged, start + after).map_err(|error| error.to_string())
-    };
-    for after in [0.0, 1.0, 2.0] {
-        assert_eq!(recover(&mut bench, after, false), Ok(Recovery::AskRobot));
-    }
-    assert!(recover(&mut bench, 59.9, false).unwrap_err().contains("acknowledged"));
-    // the first is 60 s ago
-    assert_eq!(recover(&mut bench, 60.0, false), Ok(Recovery::AskRobot));
-    assert!(recover(&mut bench, 60.5, false).is_err());
-    assert_eq!(recover(&mut bench, 60.6, true), Ok(Recovery::AskRobot));
-    assert_eq!(recover(&mut bench, 60.7, false), Ok(Recovery::AskRobot));
-}
-
-#[test]
 fn a_second_writer_ends_the_motion() {
     let mut bench = moving();
     bench.publishers = 2;
     ended_at_rest(&mut bench, Reason::SecondWriter);
     bench.hear();
     assert!(bench.guard.arm(bench.now).is_err());
+}
+
+#[test]
+fn a_second_writer_between_two_ticks_ends_the_motion_too() {
+    let mut bench = moving();
+    bench.guard.observe_publishers(2);
+    ended_at_rest(&mut bench, Reason::SecondWriter);
+}
+
+#[test]
+fn states_that_come_late_are_as_old_as_their_stamps() {
+    let mut bench = moving();
+    bench.stamp_offset -= 0.035; // as far back as messages out of order are
+    bench.lead(&ready_with(0, 0.5), 0.1);
+    assert_eq!(bench.state(), State::Armed, "{}", bench.guard.report().sentence);
+    // time-out of 0.1 s: each state comes in time, and each is 0.15 s old
+    let mut late = 0.035;
+    while bench.state() == State::Armed {
+        (late, bench.stamp_offset) = (late + 0.0009, bench.stamp_offset - 0.0009);
+        bench.tick();
+    }
+    assert!((0.1..0.102).contains(&late), "{late}");
+    ended_at_rest(&mut bench, Reason::StaleState);
+    (bench.now, bench.stamp_offset) = (bench.now + 0.05, bench.stamp_offset - 0.0499);
+    bench.hear();
+    assert!(bench.guard.arm(bench.now).unwrap_err().to_string().contains("no fresh joint state"));
+    // a simulator is as slow as it is
+    let config = Config { use_sim_time: true, require_mode: false, ..Config::default() };
+    let mut bench = Bench::new(config, Robot::Panda, READY);
+    bench.guard.observe_clock(50.0, bench.now);
+    bench.arm();
+    for _ in 0..1000 {
+        bench.stamp_offset -= 0.0005;
+        bench.tick();
+    }
+    assert_eq!(bench.state(), State::Armed);
 }
 
 #[test]
@@ -351,6 +279,25 @@ fn an_end_for_two_reasons_is_a_stop() {
     bench.publishers = 2;
     until_quiet(&mut bench);
     assert_eq!((bench.state(), bench.reasons()), (State::Stopped, vec![Reason::SecondWriter, Reason::Disarmed]));
+}
+
+#[test]
+fn the_way_to_rest_is_the_way_that_a_disarmed_arm_takes() {
+    let mut bench = moving();
+    let way = bench.guard.way_to_rest();
+    bench.guard.disarm();
+    let from = bench.sent.len();
+    until_quiet(&mut bench);
+    let taken = &bench.sent[from..];
+    assert!(way.len().abs_diff(taken.len()) <= 1 && way.len() > 20, "{} and {}", way.len(), taken.len());
+    for (way, taken) in way.iter().zip(taken) {
+        for joint in 0..ARM_DOF {
+            assert!((way.positions[joint] - taken.positions[joint]).abs() < 1e-9);
+            assert!((way.velocities[joint] - taken.velocities[joint]).abs() < 1e-6);
+        }
+    }
+    assert_eq!(way.last().unwrap().velocities, [0.0; ARM_DOF]);
+    assert_eq!(bench.guard.way_to_rest(), []);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod arming;
 mod endings;
 mod limits;
+mod recovery;
 mod streams;
 mod weights;
 
@@ -133,6 +134,24 @@ impl Bench {
     fn says(&self, words: &str) -> bool {
         self.guard.report().sentence.contains(words)
     }
+}
+
+/// Joint 1 on its way, at full speed.
+fn moving() -> Bench {
+    let mut bench = Bench::armed();
+    bench.to(&READY).unwrap();
+    bench.lead(&ready_with(0, 0.5), 0.4);
+    assert!(bench.sent.last().unwrap().velocities[0] > 0.15, "{:?}", bench.sent.last());
+    bench
+}
+
+/// Ticks until nothing is sent; how many were, the last of them.
+fn until_quiet(bench: &mut Bench) -> (usize, Command) {
+    let before = bench.sent.len();
+    while bench.tick().is_some() {
+        assert!(bench.sent.len() < before + 2000, "it never ends");
+    }
+    (bench.sent.len() - before, *bench.sent.last().unwrap())
 }
 
 /// The ready pose with one joint moved.

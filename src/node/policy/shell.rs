@@ -2,8 +2,9 @@
 
 use super::{Acts, Pilot, Status};
 use crate::contract::Snapshot;
-use crate::data::{GoalPose, JointState, OptionState};
+use crate::data::{Change, GoalPose, JointState, Moved, OptionState, Scene};
 use crate::error::{Error, Result};
+use crate::link::Command;
 use crate::node::{Output, Shutdown};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -17,14 +18,16 @@ const STATUS: Duration = Duration::from_millis(200);
 const REST: Duration = Duration::from_secs(5);
 
 /// What a person asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Request {
-    /// Decide, dry; or do not.
-    Activate(bool),
+    /// Another stage.
+    Change(Change),
     /// Command the arm; or bring it to rest.
     Arm(bool),
-    /// The next step after the robot stopped itself.
-    Recover,
+    /// The next step after the robot stopped itself; whether a person acknowledges that the way is clear.
+    Recover(bool),
+    /// Another share of the limits.
+    Scale(f64),
 }
 
 /// What a policy hears.
@@ -48,11 +51,15 @@ pub struct Inputs {
 /// What a policy says.
 pub struct Outputs {
     /// To the arm.
-    pub commands: Output<JointState>,
+    pub commands: Output<Command>,
     /// Where the policy wants to go, before the guard.
     pub targets: Output<JointState>,
     /// What it decided.
     pub options: Output<OptionState>,
+    /// For a person to look at.
+    pub scenes: Output<Scene>,
+    /// Where it was led; told before the answer to who asked for it.
+    pub moves: Output<Moved>,
     /// How it goes.
     pub status: Output<Status>,
 }
@@ -77,11 +84,27 @@ impl Told {
     }
 }
 
+fn ask(pilot: &mut Pilot, request: Request, now_secs: f64) -> Result<&'static str> {
+    let answer = match request {
+        Request::Change(change) => pilot.change(change),
+        Request::Arm(true) => pilot.arm(now_secs),
+        Request::Arm(false) => Ok(pilot.disarm()),
+        Request::Recover(acknowledged) => pilot.recover(acknowledged, now_secs),
+        Request::Scale(scale) => pilot.set_scale(scale),
+    };
+    match &answer {
+        Ok(done) => tracing::info!("{done}"),
+        Err(error) => tracing::warn!("{error}"),
+    }
+    answer
+}
+
 /// Runs until `shutdown`, or until its inputs are gone; then brings the arm to rest.
 pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
     let start = Instant::now();
     let mut beat = tokio::time::interval(Duration::from_secs_f64(pilot.tick_secs()));
-    beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    // a late command is followed by the next a whole tick later: two in a row would be twice as fast
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = Told::default();
     let mut said: Option<(Status, Instant)> = None;
     let mut ending: Option<Instant> = None;
@@ -93,18 +116,16 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
                 pilot.shutdown();
                 ending = Some(Instant::now());
             }
+            // before states, of which there may be too many
+            _ = beat.tick() => acts.command = pilot.beat(start.elapsed().as_secs_f64()),
             Some((request, reply)) = inputs.requests.recv() => {
-                let now = start.elapsed().as_secs_f64();
-                let answer = match request {
-                    Request::Activate(active) => pilot.activate(active),
-                    Request::Arm(armed) => pilot.arm(armed, now),
-                    Request::Recover => pilot.recover(now),
-                };
-                match &answer {
-                    Ok(done) => tracing::info!("{done}"),
-                    Err(error) => tracing::warn!("{error}"),
+                let answer = ask(&mut pilot, request, start.elapsed().as_secs_f64());
+                pilot.moves().iter().for_each(&mut outputs.moves);
+                let armed = answer.is_ok() && request == Request::Arm(true);
+                if reply.try_send(answer).is_err() && armed {
+                    // who asked was told that there is no answer
+                    tracing::warn!("not armed: who asked for it no longer waits; {}", pilot.disarm());
                 }
-                let _nobody_waits = reply.try_send(answer);
             }
             Ok(()) = inputs.clock.changed() => {
                 let clock = *inputs.clock.borrow_and_update();
@@ -120,7 +141,6 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
                 }
                 acts = told.tell(pilot.states(&states, start.elapsed().as_secs_f64())).unwrap_or_default();
             }
-            _ = beat.tick() => acts.command = pilot.beat(start.elapsed().as_secs_f64()),
             Ok(()) = inputs.publishers.changed() => pilot.publishers(*inputs.publishers.borrow_and_update()),
             Ok(()) = inputs.goal.changed() => {
                 let goal = inputs.goal.borrow_and_update().clone();
@@ -134,6 +154,8 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
         acts.command.iter().for_each(&mut outputs.commands);
         acts.target.iter().for_each(&mut outputs.targets);
         acts.option.iter().for_each(&mut outputs.options);
+        acts.scene.iter().for_each(&mut outputs.scenes);
+        pilot.moves().iter().for_each(&mut outputs.moves);
         if ending.is_some_and(|since| pilot.is_quiet() || REST < since.elapsed()) {
             return Ok(());
         }

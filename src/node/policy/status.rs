@@ -1,6 +1,7 @@
 //! What a policy node says of itself.
 
-use super::{Pilot, Stage};
+use super::Pilot;
+use crate::data::Stage;
 use crate::guard::{Reason, Report};
 
 /// How it goes.
@@ -49,13 +50,14 @@ impl Pilot {
         let guard = self.loaded.as_ref().map(|loaded| loaded.guard.report());
         let stage = self.stage();
         let sentence = match (stage, &guard) {
-            (Stage::Unconfigured, _) | (_, None) => "unconfigured: no policy was heard".into(),
-            (Stage::Inactive, Some(report)) => format!("inactive, {}", report.sentence),
+            (_, None) if self.heard.is_none() => format!("{stage}: no policy was heard"),
+            (_, None) => format!("{stage}: a policy was heard; configure to load it"),
             (Stage::Active, Some(report)) => {
                 let wants = if self.base_from_goal.is_none() { "; no goal was heard on goal_pose" } else { "" };
                 let trouble = self.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
-                format!("active, {}{wants}{trouble}", report.sentence)
+                format!("{stage}, {}{wants}{trouble}", report.sentence)
             }
+            (_, Some(report)) => format!("{stage}, {}", report.sentence),
         };
         Status {
             stage,

@@ -3,10 +3,12 @@
 use super::{finite, header, length};
 use crate::data::{GoalPose, JointState, OptionState};
 use crate::error::{Error, Result};
+use crate::link::{Point, Trajectory};
 use crate::ros::time;
-use r2r::geometry_msgs::msg::{Point, Pose, PoseStamped, Quaternion};
+use r2r::geometry_msgs::msg::{Point as Position, Pose, PoseStamped, Quaternion};
 use r2r::handoff::msg;
 use r2r::sensor_msgs::msg::JointState as Joints;
+use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 
 impl From<&JointState> for Joints {
     fn from(state: &JointState) -> Self {
@@ -16,6 +18,23 @@ impl From<&JointState> for Joints {
             position: state.position.clone(),
             velocity: state.velocity.clone(),
             effort: Vec::new(),
+        }
+    }
+}
+
+impl From<&Trajectory> for JointTrajectory {
+    /// Stamped 0, which starts it when it is received.
+    fn from(trajectory: &Trajectory) -> Self {
+        let point = |point: &Point| JointTrajectoryPoint {
+            positions: point.position.to_vec(),
+            velocities: point.velocity.to_vec(),
+            time_from_start: time::span(point.secs),
+            ..Default::default()
+        };
+        Self {
+            header: header(0.0, ""),
+            joint_names: trajectory.names.to_vec(),
+            points: trajectory.points.iter().map(point).collect(),
         }
     }
 }
@@ -45,7 +64,7 @@ impl From<&GoalPose> for PoseStamped {
         let ([x, y, z], [qw, qx, qy, qz]) = (goal.position, goal.orientation);
         Self {
             header: header(goal.stamp_secs, &goal.frame),
-            pose: Pose { position: Point { x, y, z }, orientation: Quaternion { x: qx, y: qy, z: qz, w: qw } },
+            pose: Pose { position: Position { x, y, z }, orientation: Quaternion { x: qx, y: qy, z: qz, w: qw } },
         }
     }
 }

@@ -6,6 +6,7 @@ mod arm;
 mod batch;
 mod fragment;
 mod link;
+mod scene;
 mod status;
 mod weights;
 
