@@ -15,7 +15,8 @@ pub mod options;
 mod replay;
 #[cfg(feature = "torch")]
 mod rows;
-#[cfg(all(test, feature = "torch"))]
+#[cfg(feature = "torch")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "torch")]
 mod topics;
