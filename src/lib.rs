@@ -7,6 +7,7 @@ pub mod bag;
 pub mod config;
 pub mod contract;
 pub mod data;
+mod defect;
 pub mod error;
 pub mod guard;
 #[cfg(feature = "torch")]

@@ -50,6 +50,10 @@ pub struct HsPpo {
     pub desired_option_kl: f64,
     /// Truncation of V-trace's importance ratios (rho bar = c bar).
     pub rho_clip: f64,
+    /// Weigh data that lags by the ratio of its actions; without is for comparison.
+    pub action_ratios: bool,
+    /// Weigh data that lags by the ratio of its option transitions; without is for comparison.
+    pub option_ratios: bool,
     /// log of the actions' standard deviation at the start.
     pub log_std_init: f64,
     /// Termination logit at the start.
@@ -87,6 +91,8 @@ impl Default for HsPpo {
             desired_kl: 0.0,
             desired_option_kl: 0.0,
             rho_clip: 1.0,
+            action_ratios: true,
+            option_ratios: true,
             log_std_init: -0.5,
             termination_bias_init: -2.0,
             observation_clip: 10.0,

@@ -3,6 +3,7 @@
 use super::estimate::Estimated;
 use super::gather::Gathered;
 use crate::data::Forced;
+use crate::defect::defect;
 use crate::policy::Outputs;
 use std::sync::Arc;
 use tch::Tensor;
@@ -82,7 +83,8 @@ impl Batch {
             let (arrival, estimate) = (&estimated.arrivals[row], &estimated.estimates[row]);
             let weight = weights[usize::from(step.choice.option)];
             let mut set = |column: Column, value: f64| columns[column as usize] = value as f32;
-            set(Column::LogProbAction, estimated.log_prob_action[row]);
+            let inside = if defect("correction_inside_the_clip") { estimated.log_rho_action[row] } else { 0.0 };
+            set(Column::LogProbAction, estimated.log_prob_action[row] - inside);
             set(Column::LogProbOption, estimated.log_prob_option[row]);
             set(Column::AdvantageAction, weight * estimate.rho_action * estimated.advantage_action[row]);
             if step.choice.forced != Forced::Preempted {
@@ -98,9 +100,11 @@ impl Batch {
                 Forced::Init | Forced::MaxSteps | Forced::Preempted => set(Column::Drawn, 1.0),
             }
         }
+        let option: Vec<usize> = gathered.steps.iter().map(|step| usize::from(step.choice.option)).collect();
+        let running = estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0)).collect();
         let steps = Steps {
-            option: gathered.steps.iter().map(|step| usize::from(step.choice.option)).collect(),
-            running: estimated.arrivals.iter().map(|arrival| arrival.running.unwrap_or(0)).collect(),
+            running: if defect("ends_the_new_option") { option.clone() } else { running },
+            option,
             proposal: gathered.steps.iter().flat_map(|step| &step.choice.proposal).copied().collect(),
             columns,
             anchor: anchored.then(|| (0..count).flat_map(|row| outputs.means(row)).copied().collect()),

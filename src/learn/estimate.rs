@@ -6,6 +6,7 @@ use super::normaliser::Moments;
 use crate::config;
 use crate::contract::Contract;
 use crate::data::End;
+use crate::defect::defect;
 use crate::error::{Error, Result};
 use crate::option::{Arrival, Estimate, HalfStep, Running, Traces, arrival_value, half_step, transition};
 use crate::policy::Outputs;
@@ -138,9 +139,18 @@ pub(super) fn estimate(
             arrival_value: worth(row, &arrival, &log_over, &values)?,
             value: values[option],
             bootstrap,
-            log_rho_option: log_prob_option - f64::from(step.choice.log_prob_option),
-            log_rho_action: log_prob_action - f64::from(step.choice.log_prob_action),
+            log_rho_option: if config.option_ratios {
+                log_prob_option - f64::from(step.choice.log_prob_option)
+            } else {
+                0.0
+            },
+            log_rho_action: if config.action_ratios {
+                log_prob_action - f64::from(step.choice.log_prob_action)
+            } else {
+                0.0
+            },
         };
+        let half = with_defects(half, step.end, scale.cost);
         all.log_prob_action.push(log_prob_action);
         all.log_prob_option.push(log_prob_option);
         all.log_rho_action.push(half.log_rho_action);
@@ -157,6 +167,9 @@ pub(super) fn estimate(
         all.estimates.append(&mut half_step(row, &traces)?);
         rest = others;
     }
+    if defect("credit_of_the_next_step") {
+        all.estimates.rotate_left(1);
+    }
     let raw: Vec<f64> = all.estimates.iter().map(|estimate| estimate.advantage_action).collect();
     let (middle, spread) = (mean(raw.iter().copied()), std(&raw) + 1e-8);
     all.advantage_action = raw.iter().map(|advantage| (advantage - middle) / spread).collect();
@@ -165,6 +178,19 @@ pub(super) fn estimate(
     all.advantage_option =
         all.estimates.iter().map(|estimate| (estimate.advantage_option - baseline) / spread).collect();
     Ok(all)
+}
+
+/// The step as it is, unless a test throws a switch.
+fn with_defects(half: HalfStep, end: End, cost: f64) -> HalfStep {
+    let made_up = half.bootstrap.map(|_| (half.value - half.reward) / half.discount.max(f64::MIN_POSITIVE));
+    match half {
+        _ if defect("an_end_pays") && end != End::None => HalfStep { cost, ..half },
+        _ if defect("pays_twice") => HalfStep { cost: 2.0 * half.cost, ..half },
+        _ if defect("old_data_as_new") => HalfStep { log_rho_action: 0.0, log_rho_option: 0.0, ..half },
+        _ if defect("last_value_made_up") && end != End::Terminated => HalfStep { bootstrap: made_up, ..half },
+        _ if defect("levels_swapped") => HalfStep { arrival_value: half.value, value: half.arrival_value, ..half },
+        _ => half,
+    }
 }
 
 /// Weight of each option's steps: sqrt of equal share over its share, within 1/4 to 4, mean 1 over the steps.

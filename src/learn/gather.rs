@@ -2,6 +2,7 @@
 
 use crate::contract::Contract;
 use crate::data::{End, Forced, Fragment, NO_OPTION, Transition};
+use crate::defect::defect;
 use crate::error::{Error, Result};
 use crate::option::Running;
 
@@ -53,9 +54,11 @@ impl<'a> Gathered<'a> {
                 let follows = row.steps.get(t + 1).is_some_and(|next| !starts(next));
                 let next = match step.end {
                     End::Terminated => Next::Nothing,
+                    End::Truncated if defect("time_limit_is_terminal") => Next::Nothing,
                     End::None if follows => Next::Step,
                     End::None | End::Truncated | End::Aborted => {
-                        beyond.extend_from_slice(row.next_observation(t));
+                        let reset = defect("bootstraps_after_the_reset");
+                        beyond.extend_from_slice(if reset { row.observation(t + 1) } else { row.next_observation(t) });
                         all.edges.push(running.next(step.choice.option, step.choice.option_terminated));
                         Next::Edge(all.edges.len() - 1)
                     }

@@ -13,6 +13,7 @@ use super::watch::{self, Seen, Watched};
 use crate::config::{self, Purpose, Seed};
 use crate::contract::{Contract, Group, Normaliser, Snapshot};
 use crate::data::Fragment;
+use crate::defect::defect;
 use crate::error::{Error, Result};
 use crate::policy::{Network, Outputs, floats};
 use rand::seq::SliceRandom as _;
@@ -237,10 +238,11 @@ impl HsPpo {
 
     fn rates(&self, rare: &[usize]) -> Rates {
         let (lr, flat) = (self.lr(), self.contract.options.count == 1);
+        let scale = if defect("one_rate_for_all") { 1.0 } else { self.config.lr_option_scale };
         Rates::new(&self.contract.layout(), |group| match group {
             Group::Trunk | Group::Critic => Some(lr),
             Group::Option(option) => (!rare.contains(&option)).then_some(lr),
-            Group::Termination | Group::OverOptions => (!flat).then_some(lr * self.config.lr_option_scale),
+            Group::Termination | Group::OverOptions => (!flat).then_some(lr * scale),
             Group::Temperature => None,
         })
     }

@@ -3,6 +3,7 @@
 
 use super::batch::{Anchor, Column, Minibatch};
 use crate::config::HsPpo;
+use crate::defect::defect;
 use crate::option::{TERMINATION_LOGIT_MAX, log_sigmoid, log_sum_exp};
 use crate::policy::{LOG_STD_RANGE, Outputs};
 
@@ -128,11 +129,18 @@ fn actions(
     let mut losses = Losses::default();
     for (at, (&row, heads)) in batch.rows.iter().zip(heads.chunks_exact_mut(outputs.width())).enumerate() {
         let steps = &*batch.steps;
-        let (option, proposal) = (steps.option[row], steps.proposal(row));
+        let option = if defect("trains_the_option_before") { steps.running[row] } else { steps.option[row] };
+        let proposal = steps.proposal(row);
         let log_std = outputs.log_std(at, option);
         let log_ratio = outputs.log_prob_action(at, option, proposal) - steps.column(row, Column::LogProbAction);
         let advantage = steps.column(row, Column::AdvantageAction);
         let slope = weights.policy * losses.policy.add(log_ratio, advantage, config.clip_param, share);
+        let density = if defect("log_of_density_plus_small") {
+            outputs.log_prob_action(at, option, proposal).exp()
+        } else {
+            f64::INFINITY
+        };
+        let slope = slope / (1.0 + 1e-5 / density);
         let first = option * proposal.len();
         for (joint, (&proposal, &log_std)) in proposal.iter().zip(log_std).enumerate() {
             let scale = (-log_std).exp();
@@ -169,7 +177,8 @@ fn choices(
     let first = width - 2 * options;
     let mut all = Vec::with_capacity(batch.rows.len());
     for (at, &row) in batch.rows.iter().enumerate() {
-        let (option, running) = (steps.option[row], steps.running[row]);
+        let credited = if defect("credits_the_first_row") { batch.rows[0] } else { row };
+        let (option, running) = (steps.option[credited], steps.running[row]);
         let set = |column: Column| steps.column(row, column) != 0.0;
         let (drawn, same, other) = (set(Column::Drawn), set(Column::FreeSame), set(Column::FreeOther));
         let logit = outputs.termination(at, running);
@@ -195,6 +204,7 @@ fn choices(
         };
         let (proximal, advantage) =
             (steps.column(row, Column::LogProbOption), steps.column(row, Column::AdvantageOption));
+        let proximal = if defect("sampled_without_its_probability") { 0.0 } else { proximal };
         let slope =
             weights.option_policy * losses.policy.add(log_prob - proximal, advantage, config.option_clip_param, share);
         let entropy: f64 = -over.iter().zip(&log_over).map(|(p, log)| p * log).sum::<f64>();
@@ -216,7 +226,8 @@ fn choices(
         } else {
             0.0
         };
-        law[running] += share * (1.0 - beta);
+        let marked = if defect("marks_options_of_other_rows") { 0..options } else { running..running + 1 };
+        law[marked].iter_mut().for_each(|law| *law += share * (1.0 - beta));
         law.iter_mut().zip(&over).for_each(|(law, over)| *law += share * beta * over);
         all.push(Chosen { over, beta, beta_slope: if free { stop * go * moves } else { 0.0 } });
     }

@@ -1,6 +1,7 @@
 //! Adam over one flat parameter vector, by segment: a segment at rest does not move at all, moments included.
 
 use crate::contract::{Group, Layout};
+use crate::defect::defect;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,8 @@ impl Adam {
     /// One step down `gradient`.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], rates: &Rates) {
         for (index, segment) in self.layout.segments.iter().enumerate() {
-            let Some(rate) = rates.0[index] else { continue };
+            let others = if defect("momentum_moves_what_rests") { rates.0[0] } else { None };
+            let Some(rate) = rates.0[index].or(others) else { continue };
             self.state.steps[index] += 1;
             let steps = self.state.steps[index] as f64;
             let size = (-rate / (1.0 - BETA1.powf(steps))) as f32;

@@ -2,6 +2,7 @@
 //! (HO2: Wulfmeier et al. 2021, arXiv 2007.15588, eq. 3; IOPG: Smith et al. 2018).
 
 use super::log_sum_exp;
+use crate::defect::defect;
 
 /// The belief about the option that runs, along one fragment. d_min and d_max are left out: the ages of options that may
 /// have run are not known.
@@ -22,7 +23,7 @@ impl Filter {
     /// h_t(o), before the action: `sum_o- p^(o | s_t, o-) g_{t-1}(o-)`. `drawn`: the option is drawn from the policy over
     /// options whatever ran (start, pre-emption). `beta` and `over_options` are of s_t, K each.
     pub fn arrive(&self, drawn: bool, beta: &[f64], over_options: &[f64]) -> Vec<f64> {
-        if drawn {
+        if drawn != defect("redrawn_at_every_step") {
             return over_options.to_vec();
         }
         let ended: f64 = self.after.iter().zip(beta).map(|(share, beta)| share * beta).sum();

@@ -6,6 +6,7 @@
 //! holds on it as it stands. On-policy it is GAE: lam_option = 1 gives DAC's high-level advantages, lam_action = 1 its
 //! low-level ones (Zhang & Whiteson 2019, arXiv 1904.12691).
 
+use crate::defect::defect;
 use crate::error::{Error, Result};
 
 /// One step of a row, both half-steps.
@@ -64,6 +65,7 @@ pub fn half_step(steps: &[HalfStep], traces: &Traces) -> Result<Vec<Estimate>> {
     let mut follows: Option<(f64, f64)> = None;
     for (t, (step, estimate)) in steps.iter().zip(&mut estimates).enumerate().rev() {
         let (next_value, next_error) = match (step.bootstrap, follows) {
+            (Some(value), Some((_, error))) if defect("trace_crosses_an_end") => (value, error),
             (Some(value), _) => (value, 0.0),
             (None, Some(next)) => next,
             (None, None) => {
@@ -71,7 +73,8 @@ pub fn half_step(steps: &[HalfStep], traces: &Traces) -> Result<Vec<Estimate>> {
             }
         };
         let rho_action = step.log_rho_action.exp().min(traces.rho_clip);
-        let rho_option = step.log_rho_option.exp().min(traces.rho_clip);
+        let log_rho_option = if defect("action_ratios_alone") { 0.0 } else { step.log_rho_option };
+        let rho_option = log_rho_option.exp().min(traces.rho_clip);
 
         let carried = step.discount * traces.lam_action * next_error;
         let advantage_action = step.reward + step.discount * next_value - step.value + carried;

@@ -4,6 +4,7 @@ use super::network::{Network, floats};
 use super::outputs::Outputs;
 use crate::contract::{Contract, Normaliser, Snapshot};
 use crate::data::{Choice, Forced, NO_OPTION};
+use crate::defect::defect;
 use crate::error::{Error, Result};
 use crate::option::{Arrival, Running, TERMINATION_LOGIT_MAX, log_sigmoid, log_sum_exp};
 use rand::RngExt as _;
@@ -162,6 +163,7 @@ impl Policy {
         let (stop, pick): (f64, f64) = (draw.random(), draw.random());
         let (option, terminated) = match arrival.running {
             Some(option) if arrival.beta() <= stop => (option, false),
+            None if defect("starts_in_option_0") => (0, true),
             _ => (sample(&log_over, pick), true),
         };
         let random = self.random && sampling == Sampling::Stochastic;

@@ -2,6 +2,7 @@
 
 use super::sum_tree::SumTree;
 use crate::data::{End, Forced, Fragment};
+use crate::defect::defect;
 use crate::error::{Error, Result};
 
 /// Rows under one leaf of an option's tree; within it a draw walks.
@@ -307,7 +308,8 @@ impl Replay {
                 dropped += 1;
             } else if error.is_finite() {
                 let priority = self.priority.of(error);
-                self.highest = self.highest.max(priority);
+                let rounded = if defect("highest_priority_rounded") { priority.floor() } else { priority };
+                self.highest = self.highest.max(rounded);
                 self.prioritise(row, priority);
             }
         }

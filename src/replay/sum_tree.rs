@@ -1,5 +1,7 @@
 //! A binary tree of sums: changes and draws in logarithmic time.
 
+use crate::defect::defect;
+
 /// Sums over non-negative leaves. An inner node is always the sum of its two children as they are, so nothing drifts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SumTree {
@@ -12,13 +14,13 @@ pub struct SumTree {
 impl SumTree {
     /// `leaves` zeros.
     pub fn new(leaves: usize) -> Self {
-        let leaves = leaves.next_power_of_two();
+        let leaves = if defect("tree_of_any_size") { leaves } else { leaves.next_power_of_two() };
         Self { leaves, nodes: vec![0.0; 2 * leaves] }
     }
 
     /// Sum of all leaves.
     pub fn total(&self) -> f64 {
-        self.nodes[1]
+        self.nodes[1] - if defect("total_without_the_last") { self.nodes[2 * self.leaves - 1] } else { 0.0 }
     }
 
     /// A leaf.
@@ -42,7 +44,8 @@ impl SumTree {
         let mut node = 1;
         while node < self.leaves {
             let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
-            if prefix < left || right == 0.0 {
+            let at_seam = defect("seam_goes_left") && prefix == left;
+            if prefix < left || at_seam || right == 0.0 && !defect("draws_empty_leaves") {
                 node *= 2;
             } else {
                 prefix -= left;

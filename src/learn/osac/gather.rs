@@ -3,6 +3,7 @@
 use super::losses::{Drawn, Picked};
 use crate::contract::{Contract, Normaliser};
 use crate::data::{End, Forced, NO_OPTION};
+use crate::defect::defect;
 use crate::option::{Filter, Running, TERMINATION_LOGIT_MAX, beta_effective, log_sigmoid};
 use crate::policy::{Network, Outputs};
 use crate::replay::{self, Draw, Replay, Step};
@@ -73,7 +74,11 @@ impl Frame<'_> {
             next: self.normalised(flat(|step| step.next_observation)),
             action: self.matrix(&flat(|step| step.action), self.contract.action_size()),
             reward: column(&|step| f64::from(step.reward)),
-            discount: column(&|step| if step.end == End::Terminated { 0.0 } else { gamma }),
+            discount: column(&|step| match step.end {
+                End::Terminated => 0.0,
+                End::Truncated if defect("replayed_time_limit_is_terminal") => 0.0,
+                _ => gamma,
+            }),
             weight: Tensor::from_slice(&weights.iter().map(|&weight| weight as f32).collect::<Vec<_>>()),
             share: self.matrix(&share, options),
             executed: self.matrix(&executed, options),
@@ -157,11 +162,13 @@ fn beliefs(steps: &[Step<'_>], outputs: &Outputs, row: usize, options: usize) ->
     for (row, step) in (row..).zip(steps) {
         let drawn = step.option_prev == NO_OPTION || matches!(step.forced, Forced::Init | Forced::Preempted);
         let free = !drawn && step.forced == Forced::Free;
+        let free = free && !(defect("masked_by_its_own_end") && step.end != End::None);
         let logit = |option| outputs.termination(row, option).clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
         let beta: Vec<f64> = (0..options).map(|option| log_sigmoid(logit(option)).exp()).collect();
         let over: Vec<f64> = outputs.log_over_options(row).iter().map(|log| log.exp()).collect();
         let acting = filter.arrive(drawn, &beta, &over);
-        let running = if free { filter.after().to_vec() } else { vec![0.0; options] };
+        let ran = if defect("ends_before_it_ran") { &acting } else { filter.after() };
+        let running = if free { ran.to_vec() } else { vec![0.0; options] };
         let likelihood: Vec<f64> =
             (0..options).map(|option| outputs.log_prob_action(row, option, step.proposal)).collect();
         filter.act(&acting, &likelihood);

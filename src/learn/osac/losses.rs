@@ -8,6 +8,7 @@
 
 use super::twin::Twin;
 use crate::config::Osac as Config;
+use crate::defect::defect;
 use crate::option::TERMINATION_LOGIT_MAX;
 use crate::policy::{Heads, Network};
 use tch::{Kind, Tensor};
@@ -105,11 +106,17 @@ pub(super) fn targets(networks: &Networks, batch: &Drawn, alphas: Temperatures, 
         let arrival = if actor.options() == 1 {
             soft
         } else {
-            let slow = networks.slow_actor.split(&networks.slow_actor.actor(&batch.next));
+            let reached = if defect("ends_where_it_left") { &batch.input } else { &batch.next };
+            let slow = networks.slow_actor.split(&networks.slow_actor.actor(reached));
             let log_over = slow.over_options.log_softmax(1, Kind::Float);
             let eta = soft.std(true) * config.deliberation_cost;
             let stop = value(&soft, &log_over, alphas.option) - eta;
             let beta = batch.forced.where_self(&batch.forced.ge(0.0), &beta(&slow));
+            let soft = if defect("one_value_for_all_options") {
+                (&soft * &batch.executed).sum_dim_intlist([1i64].as_slice(), true, Kind::Float).expand_as(&soft)
+            } else {
+                soft
+            };
             &soft + beta * (stop - &soft)
         };
         batch.reward.unsqueeze(1) + batch.discount.unsqueeze(1) * arrival

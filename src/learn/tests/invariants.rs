@@ -9,7 +9,8 @@ use crate::policy::Network;
 use crate::policy::tests::contract;
 use tch::Tensor;
 
-const NOTHING: Weights =
+/// No loss counts.
+pub(super) const NOTHING: Weights =
     Weights { policy: 0.0, entropy: 0.0, option_policy: 0.0, option_entropy: 0.0, load_balance: 0.0, anchor: 0.0 };
 const OPTION_POLICY: Weights = Weights { option_policy: 1.0, ..NOTHING };
 

@@ -3,12 +3,14 @@
 mod adam;
 mod autograd;
 mod invariants;
+mod lag;
 mod learning;
 mod losses;
 mod ppo;
 mod statistics;
-mod surrogate;
+mod tabular;
 mod targets;
+mod theorems;
 mod updates;
 
 use super::HsPpo;

@@ -146,6 +146,42 @@ fn lagging_data_is_weighed_and_told() {
     assert!(metrics.get("lag/ess_action").unwrap() < 1.0 && metrics.get("lag/ess_option").unwrap() < 1.0);
 }
 
+/// What lags is weighed outside of the clip: the clipped ratio is that to the policy at the start of the update.
+#[test]
+fn ratios_of_lagging_data_start_at_one() {
+    let config = config();
+    let (mut learner, rows) = fresh(3, &config);
+    learner.update(&rows, 1).unwrap();
+    let prepared = learner.prepare(&rows, 2).unwrap();
+    let lag = |logs: &[f64]| logs.iter().fold(0.0, |most: f64, log| most.max(log.abs()));
+    assert!(1e-3 < lag(&prepared.estimated.log_rho_action) && 1e-3 < lag(&prepared.estimated.log_rho_option));
+    let network = Network::new(acting(&learner, 2).contract(), &learner.state().parameters, false).unwrap();
+    let weights = Weights::new(&config);
+    let (losses, ..) = closed(&network, &prepared.batch, &prepared.anchor, &config, &weights, 0.0);
+    for worst in [losses.policy.most, losses.options.unwrap().policy.most] {
+        assert!(worst < 1e-5, "the worst log ratio is {worst}");
+    }
+}
+
+/// Adam's first step is as long as its rate, wherever there is a gradient.
+#[test]
+fn heads_of_the_option_level_have_a_rate_of_their_own() {
+    let config = Config { lr: 1e-3, lr_option_scale: 0.1, num_learning_epochs: 1, minibatch_size: 10_000, ..config() };
+    let (mut learner, rows) = fresh(3, &config);
+    let before = learner.state().parameters;
+    learner.update(&rows, 1).unwrap();
+    let after = learner.state().parameters;
+    let longest = |group: Group| {
+        let layout = contract(3, &[16, 16]).layout();
+        let segments = layout.segments.iter().filter(|segment| segment.group == group);
+        segments.flat_map(|s| s.range()).map(|at| (after[at] - before[at]).abs()).fold(0.0f32, f32::max)
+    };
+    for (group, rate) in [(Group::Trunk, 1e-3), (Group::Termination, 1e-4), (Group::OverOptions, 1e-4)] {
+        let found = longest(group);
+        assert!((0.8 * rate..1.05 * rate).contains(&found), "{group:?} moved by {found}");
+    }
+}
+
 #[test]
 fn the_metrics_of_the_options_add_up() {
     let (mut learner, rows) = fresh(3, &config());

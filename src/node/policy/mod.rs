@@ -245,7 +245,7 @@ impl Pilot {
         Ok(acts)
     }
 
-    /// Whether the state with this stamp has a command: never more of them than ticks of the guard, so that speeds are right.
+    /// Whether the state with this stamp has a command: a tick of the guard after the last, so that speeds are right.
     fn is_due(&mut self, stamp_secs: f64) -> bool {
         let tick_secs = self.tick_secs();
         let due = self.tick_due_secs.unwrap_or(stamp_secs);

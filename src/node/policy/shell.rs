@@ -124,7 +124,8 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
                 let armed = answer.is_ok() && request == Request::Arm(true);
                 if reply.try_send(answer).is_err() && armed {
                     // who asked was told that there is no answer
-                    tracing::warn!("not armed: who asked for it no longer waits; {}", pilot.disarm());
+                    let done = pilot.disarm();
+                    tracing::warn!("who asked to arm no longer waits; {done}");
                 }
             }
             Ok(()) = inputs.clock.changed() => {

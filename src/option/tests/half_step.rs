@@ -180,6 +180,20 @@ fn the_published_vtrace_vectors() {
     }
 }
 
+/// On-policy and with traces that do not decay, a target is the discounted sum of what follows (rlax has it so).
+#[test]
+fn targets_of_fresh_data_are_returns() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let row = on_policy_row(&mut rng);
+    let found = half_step(&row, &PLAIN).unwrap();
+    let mut sum = row.last().unwrap().bootstrap.unwrap();
+    for (step, estimate) in row.iter().zip(&found).rev() {
+        sum = step.reward + step.discount * sum;
+        close(estimate.target, sum, 1e-12);
+        close(estimate.arrival_target, sum, 1e-12);
+    }
+}
+
 /// SB3 tests/test_gae.py: an episode of 64 steps, reward 1 at its end, gamma .99, lambda .9.
 #[test]
 fn gae_closed_forms() {

@@ -2,7 +2,7 @@
 
 mod filter;
 mod half_step;
-mod off_policy;
+pub(crate) mod off_policy;
 pub(crate) mod oracle;
 mod process;
 

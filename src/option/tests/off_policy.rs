@@ -2,21 +2,21 @@
 //! action ratios alone do not.
 
 use super::all_close;
-use super::oracle::{Charge, GAMMA, Logits, NEXT, OPTIONS, REWARD, index, pairs, target};
+use super::oracle::{Charge, GAMMA, Logits, M3, OPTIONS, index, pairs, target};
 use crate::option::{HalfStep, Traces, arrival_value, half_step};
 
-const STEPS: usize = 3;
+pub(crate) const STEPS: usize = 3;
 
 /// One trajectory that starts in (state, option), and its probability under the behaviour.
-struct Path {
-    probability: f64,
+pub(crate) struct Path {
+    pub(crate) probability: f64,
     /// (state, option, action), one a step.
-    steps: Vec<(usize, usize, usize)>,
+    pub(crate) steps: Vec<(usize, usize, usize)>,
     /// Where the last step led; none where it terminated.
-    end: Option<usize>,
+    pub(crate) end: Option<usize>,
 }
 
-fn paths(behaviour: &Logits, state: usize, option: usize) -> Vec<Path> {
+pub(crate) fn paths(behaviour: &Logits, state: usize, option: usize) -> Vec<Path> {
     let mut open = vec![Path { probability: 1.0, steps: Vec::new(), end: Some(state) }];
     let mut done = Vec::new();
     for t in 0..STEPS {
@@ -29,7 +29,7 @@ fn paths(behaviour: &Logits, state: usize, option: usize) -> Vec<Path> {
             };
             for (chosen, share) in law.into_iter().enumerate().filter(|(_, share)| *share > 0.0) {
                 for (action, likely) in behaviour.policy(chosen, here).into_iter().enumerate() {
-                    let goes_on: f64 = NEXT[here][action].iter().sum();
+                    let goes_on: f64 = M3.next[here][action].iter().sum();
                     let mut steps = path.steps.clone();
                     steps.push((here, chosen, action));
                     let probability = path.probability * share * likely;
@@ -37,7 +37,7 @@ fn paths(behaviour: &Logits, state: usize, option: usize) -> Vec<Path> {
                         let probability = probability * (1.0 - goes_on);
                         done.push(Path { probability, steps: steps.clone(), end: None });
                     }
-                    for (to, reached) in NEXT[here][action].into_iter().enumerate().filter(|(_, p)| *p > 0.0) {
+                    for (to, reached) in M3.next[here][action].into_iter().enumerate().filter(|(_, p)| *p > 0.0) {
                         let path = Path { probability: probability * reached, steps: steps.clone(), end: Some(to) };
                         if t + 1 == STEPS { done.push(path) } else { grown.push(path) }
                     }
@@ -50,7 +50,7 @@ fn paths(behaviour: &Logits, state: usize, option: usize) -> Vec<Path> {
 }
 
 /// The value that repeated V-trace regression settles at. `judged` gives arrival values; `ratios` whether rho^H counts.
-fn settle(behaviour: &Logits, target: &Logits, judged: &Logits, ratios: bool) -> Vec<f64> {
+pub(crate) fn settle(behaviour: &Logits, target: &Logits, judged: &Logits, ratios: bool) -> Vec<f64> {
     let starts: Vec<Vec<Path>> = pairs().map(|(state, option)| paths(behaviour, state, option)).collect();
     let traces = Traces { lam_action: 1.0, lam_option: 1.0, rho_clip: f64::INFINITY };
     let mut values = vec![0.0; starts.len()];
@@ -75,7 +75,7 @@ fn settle(behaviour: &Logits, target: &Logits, judged: &Logits, ratios: bool) ->
                         let log_rho_action =
                             (target.policy(option, state)[action] / behaviour.policy(option, state)[action]).ln();
                         row.push(HalfStep {
-                            reward: REWARD[state][action],
+                            reward: M3.reward[state][action],
                             cost: 0.0,
                             discount: GAMMA,
                             arrival_value: running.map_or(0.0, |running| worth(&values, state, running)),
@@ -100,7 +100,7 @@ fn settle(behaviour: &Logits, target: &Logits, judged: &Logits, ratios: bool) ->
     values
 }
 
-fn behaviour() -> Logits {
+pub(crate) fn behaviour() -> Logits {
     Logits {
         termination: [[1.5, 1.0, -1.0], [-1.0, 1.0, 1.5]],
         over_options: [[-1.0, 1.0], [1.0, -1.0], [0.8, -0.8]],

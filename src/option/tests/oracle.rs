@@ -1,16 +1,30 @@
 //! An exact oracle: dynamic programming on a small option MDP, and gradients by theorem and by finite differences.
 
 use super::{all_close, close};
+use crate::config::Seed;
 use crate::option::{arrival_value, transition};
 use nalgebra::{DMatrix, DVector};
+use rand::RngExt as _;
+use std::array::from_fn;
 
 pub(crate) const STATES: usize = 3;
 pub(crate) const OPTIONS: usize = 2;
 pub(crate) const GAMMA: f64 = 0.9;
-/// next[state][action][next state]; what is missing to 1 ends the episode.
-pub(crate) const NEXT: [[[f64; STATES]; 2]; STATES] =
-    [[[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]], [[0.1, 0.0, 0.9], [0.6, 0.4, 0.0]], [[0.7, 0.0, 0.0], [0.0, 0.5, 0.5]]];
-pub(crate) const REWARD: [[f64; 2]; STATES] = [[1.0, 0.0], [-0.5, 2.0], [5.0, 0.25]];
+
+/// A small MDP; the first state is the start.
+#[derive(Clone, Copy)]
+pub(crate) struct Mdp {
+    /// `[state][action][next state]`; what is missing to 1 ends the episode.
+    pub(crate) next: [[[f64; STATES]; 2]; STATES],
+    /// `[state][action]`.
+    pub(crate) reward: [[f64; 2]; STATES],
+}
+
+/// The one whose numbers are known from elsewhere.
+pub(crate) const M3: Mdp = Mdp {
+    next: [[[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]], [[0.1, 0.0, 0.9], [0.6, 0.4, 0.0]], [[0.7, 0.0, 0.0], [0.0, 0.5, 0.5]]],
+    reward: [[1.0, 0.0], [-0.5, 2.0], [5.0, 0.25]],
+};
 
 /// Which event pays the deliberation cost.
 #[derive(Clone, Copy)]
@@ -21,9 +35,10 @@ pub(crate) enum Charge {
     Change(f64),
 }
 
-/// Logits of an option policy on the MDP.
+/// An MDP, and the logits of an option policy on it.
 #[derive(Clone)]
 pub(crate) struct Logits {
+    pub(crate) mdp: Mdp,
     /// `[option][state][action]`.
     pub(crate) actions: [[[f64; 2]; STATES]; OPTIONS],
     /// `[option][state]`.
@@ -34,9 +49,28 @@ pub(crate) struct Logits {
 
 pub(crate) fn target() -> Logits {
     Logits {
+        mdp: M3,
         actions: [[[0.2, -0.1], [0.5, 0.0], [-0.3, 0.4]], [[-0.6, 0.3], [0.1, 0.2], [0.7, -0.2]]],
         termination: [[-1.0, 0.0, 0.5], [0.3, -0.7, -1.2]],
         over_options: [[0.1, -0.2], [0.0, 0.4], [-0.5, 0.2]],
+    }
+}
+
+/// A random MDP with a random policy.
+pub(crate) fn random(seed: u64) -> Logits {
+    let mut rng = Seed::root(seed).rng(0);
+    let mut draw = |low: f64, high: f64| rng.random_range(low..high);
+    let mut row = || {
+        let shares: [f64; STATES + 1] = from_fn(|_| draw(0.0, 1.0));
+        let total: f64 = shares.iter().sum();
+        from_fn(|to| shares[to] / total)
+    };
+    let next = from_fn(|_| from_fn(|_| row()));
+    Logits {
+        mdp: Mdp { next, reward: from_fn(|_| from_fn(|_| draw(-3.0, 3.0))) },
+        actions: from_fn(|_| from_fn(|_| from_fn(|_| draw(-1.0, 1.0)))),
+        termination: from_fn(|_| from_fn(|_| draw(-2.0, 2.0))),
+        over_options: from_fn(|_| from_fn(|_| draw(-1.0, 1.0))),
     }
 }
 
@@ -88,8 +122,8 @@ impl Logits {
         let mut right = DVector::<f64>::zeros(size);
         for (state, option) in pairs() {
             for (action, chosen) in self.policy(option, state).into_iter().enumerate() {
-                right[index(state, option)] += chosen * REWARD[state][action];
-                for (next, reached) in NEXT[state][action].into_iter().enumerate() {
+                right[index(state, option)] += chosen * self.mdp.reward[state][action];
+                for (next, reached) in self.mdp.next[state][action].into_iter().enumerate() {
                     let weight = chosen * GAMMA * reached;
                     right[index(state, option)] -= weight * self.cost(next, option, charge);
                     for (then, share) in self.transition(next, Some(option)).into_iter().enumerate() {
@@ -115,7 +149,7 @@ impl Logits {
             let mut next = vec![0.0; STATES * OPTIONS];
             for (state, option) in pairs() {
                 for (action, chosen) in self.policy(option, state).into_iter().enumerate() {
-                    for (to, reached) in NEXT[state][action].into_iter().enumerate() {
+                    for (to, reached) in self.mdp.next[state][action].into_iter().enumerate() {
                         let mass = GAMMA * now[index(state, option)] * chosen * reached;
                         arrivals[index(to, option)] += mass;
                         for (then, share) in self.transition(to, Some(option)).into_iter().enumerate() {
@@ -168,7 +202,8 @@ impl Logits {
                             then.iter().zip(&values[index(to, 0)..]).map(|(share, value)| share * value).sum();
                         reached * (expected - self.cost(to, option, charge))
                     };
-                    REWARD[state][action] + GAMMA * NEXT[state][action].iter().enumerate().map(ahead).sum::<f64>()
+                    self.mdp.reward[state][action]
+                        + GAMMA * self.mdp.next[state][action].iter().enumerate().map(ahead).sum::<f64>()
                 })
                 .collect();
             actions[option * STATES + state] +=
@@ -239,6 +274,19 @@ fn gradients_without_cost_match_the_theorem_and_finite_differences() {
     all_close(&termination, &d_termination, 1e-8);
     all_close(&over, &d_over, 1e-8);
     all_close(&actions, &d_actions, 1e-8);
+}
+
+#[test]
+fn the_theorems_hold_on_random_problems() {
+    for seed in 0..20 {
+        for charge in [Charge::Termination(0.0), Charge::Termination(0.3), Charge::Change(0.3)] {
+            let (termination, over, actions) = random(seed).gradient(charge);
+            let (d_termination, d_over, d_actions) = random(seed).differences(charge);
+            all_close(&termination, &d_termination, 1e-7);
+            all_close(&over, &d_over, 1e-7);
+            all_close(&actions, &d_actions, 1e-7);
+        }
+    }
 }
 
 #[test]

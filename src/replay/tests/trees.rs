@@ -31,6 +31,7 @@ fn prefixes_lead_where_the_segment_tree_of_baselines_leads() {
     assert_eq!([0.0, 0.5, 0.99, 1.01, 3.0, 4.0].map(|prefix| sparse.find(prefix).0), [2, 2, 2, 3, 3, 3]);
     let dense = tree(&[0.5, 1.0, 1.0, 3.0]);
     assert_eq!([0.0, 0.55, 0.99, 1.51, 3.0, 5.5].map(|prefix| dense.find(prefix).0), [0, 1, 1, 2, 3, 3]);
+    assert_eq!((sparse.total(), dense.total()), (4.0, 5.5));
 }
 
 /// Howuhh/prioritized_experience_replay#3.

@@ -2,6 +2,7 @@ mod gradients;
 mod invariants;
 mod learning;
 mod sac;
+mod theorems;
 mod values;
 
 use super::losses::{Drawn, Networks, Picked, Temperatures};

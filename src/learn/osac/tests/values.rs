@@ -8,7 +8,7 @@ use crate::learn::osac::gather::Frame;
 use crate::learn::osac::losses::{Imagined, actor_losses, imagine, targets};
 use crate::learn::osac::twin::Twin;
 use crate::option::{log_softmax, transition};
-use crate::policy::{Network, Outputs, floats};
+use crate::policy::{Heads, Network, Outputs, floats};
 use crate::replay::{Priority, Replay, Shape};
 use tch::Tensor;
 
@@ -49,6 +49,22 @@ fn value(soft: &[f64], log_over: &[f64]) -> f64 {
 
 fn near(found: f64, want: f64, what: &str) {
     assert!((found - want).abs() < 2e-5 * want.abs().max(1.0), "{what}: {found} is not {want}");
+}
+
+/// Far out, where 1 - tanh² is 0 in floats: at u = 12 its log is -22.6137056.
+#[test]
+fn densities_of_imagined_actions_know_the_jacobian_far_out() {
+    let zero = Tensor::zeros([1, 1, 1], (tch::Kind::Float, tch::Device::Cpu));
+    for (u, log_std, want) in [(12.0, 0.0, 22.6137056 - 0.9189385), (0.8, -0.5, 0.5 - 0.9189385 + 0.5815071)] {
+        let heads = Heads {
+            mean: &zero + u,
+            termination: zero.shallow_clone(),
+            over_options: zero.shallow_clone(),
+            log_std: &zero + log_std,
+        };
+        let found = imagine(&heads, &zero).log_prob.double_value(&[0, 0]);
+        assert!((found - want).abs() < 1e-5, "{found} is not {want}");
+    }
 }
 
 #[test]
@@ -190,8 +206,12 @@ fn responsibilities_are_the_posterior_under_the_present_actor() {
     let frame = Frame { contract: &contract, normaliser: &normaliser };
     // A fragment from the middle of an episode, and one from its start.
     for (first, forced) in [(2, Forced::Free), (NO_OPTION, Forced::Init)] {
-        let steps =
-            [(first, 1, forced, On), (1, 1, Forced::MinSteps, On), (1, 0, Forced::Free, On), (0, 2, Forced::Free, On)];
+        let steps = [
+            (first, 1, forced, On),
+            (1, 1, Forced::MinSteps, On),
+            (1, 0, Forced::Free, On),
+            (0, 2, Forced::Free, End::Truncated),
+        ];
         let fragment = fragment(&steps, &[forced == Forced::Init, false, true, true]);
         let replay = replay_of(&fragment);
         let mut picked = replay.pick(1, 1, &mut Seed::root(1).rng(0)).unwrap();

@@ -7,6 +7,7 @@ pub use state::EpisodeState;
 use crate::config::{Purpose, Seed};
 use crate::contract::Contract;
 use crate::data::{End, EpisodeStats, Final, Forced, Fragment, STATE_DOF, Transition, audit};
+use crate::defect::defect;
 use crate::option::Running;
 use crate::policy::Decision;
 use crate::robot::{ARM_DOF, Limits};
@@ -267,6 +268,7 @@ impl Episode {
         self.count(&decision, &judgement);
         let end = match self.t + 1 {
             _ if judgement.terminated => End::Terminated,
+            length if task.episode_steps() <= length && defect("time_limit_recorded_as_terminal") => End::Terminated,
             length if task.episode_steps() <= length => End::Truncated,
             _ => End::None,
         };
