@@ -186,6 +186,7 @@ fn settings(preset: Preset) -> Settings {
         arm: Robot::Panda,
         preset,
         prefix: String::new(),
+        described: None,
         guard: preset.guard(),
         arms_itself: true,
         resets: false,
