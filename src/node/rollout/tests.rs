@@ -201,9 +201,9 @@ fn a_leash_keeps_the_reference_by_an_arm_that_does_not_follow() {
     let mut farthest = 0.0_f64;
     for _ in 0..40 {
         let commands = tick(&mut rollout, &mut arms, ACT);
-        for env in 0..ENVS {
-            for joint in 0..ARM_DOF {
-                farthest = farthest.max((commands.position[env][joint] - start[env][joint]).abs());
+        for (commanded, start) in commands.position.iter().zip(&start).take(ENVS) {
+            for (commanded, start) in commanded.iter().zip(start).take(ARM_DOF) {
+                farthest = farthest.max((commanded - start).abs());
             }
         }
         arms.0.position.clone_from(&start);

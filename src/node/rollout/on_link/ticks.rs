@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn six_late_ones_in_twenty_are_too_many() {
         let mut ticks = Ticks::new(PERIOD);
-        let lost = |every: u32| move |number: u32| number % 3 == 0 && (number / 3) % every == every - 1;
+        let lost = |every: u32| move |number: u32| number.is_multiple_of(3) && (number / 3) % every == every - 1;
         let found = of(&mut ticks, 60.0, 0..1200, lost(4)); // a quarter
         assert!(found.iter().all(|(_, tick)| *tick == Tick::Due) && 0 < ticks.late);
         let found = of(&mut ticks, 60.0, 1200..2400, lost(3)); // a third
