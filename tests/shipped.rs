@@ -212,8 +212,10 @@ fn layouts_show_topics_and_fields_that_the_policy_node_has() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let (node, options) = (read("src/app/nodes/policy/mod.rs"), read("msg/OptionState.msg"));
     for path in files("layouts", "") {
-        // JSON is YAML, too
-        let layout: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        let layout: Value =
+            if json { serde_json::from_str(&text).unwrap() } else { serde_saphyr::from_str(&text).unwrap() };
         let mut found = Vec::new();
         texts(&layout, &mut found);
         let own: Vec<&str> =
@@ -233,5 +235,24 @@ fn layouts_show_topics_and_fields_that_the_policy_node_has() {
             texts(&layout["layout"], &mut places);
             assert!(panels.keys().all(|panel| places.contains(panel)), "{}", path.display());
         }
+    }
+}
+
+#[test]
+fn controllers_of_the_guide_take_what_the_links_send() {
+    let text = std::fs::read_to_string(root().join("docs/panda.md")).unwrap();
+    let blocks: Vec<Value> = text
+        .split("```yaml\n")
+        .skip(1)
+        .map(|rest| serde_saphyr::from_str(rest.split_once("```").unwrap().0).unwrap())
+        .collect();
+    let links = [(Preset::Crisp, Robot::Panda), (Preset::FrankaFr3, Robot::Fr3)];
+    assert_eq!(blocks.len(), links.len());
+    for (block, (preset, robot)) in blocks.iter().zip(links) {
+        let (name, controller) = block.as_object().unwrap().iter().find(|(name, _)| *name != "controller_manager").unwrap();
+        assert!(block["controller_manager"]["ros__parameters"][name]["type"].is_string(), "{name}");
+        assert_eq!(controller["ros__parameters"]["joints"], serde_json::json!(robot.joint_names()));
+        let commands = preset.link().commands;
+        assert!(commands == "target_joint" || commands.starts_with(name), "{name} does not hear {commands}");
     }
 }
