@@ -72,7 +72,7 @@ class Policy:
     def take(self, weights):
         self.mean, self.std = np.array(weights.normaliser_mean), np.array(weights.normaliser_std)
         self.clip = weights.normaliser_clip
-        self.actor = Actor(torch.tensor(weights.parameters))
+        self.actor = Actor(torch.from_numpy(np.array(weights.parameters)))
 
     def aim(self, goal):
         position = goal.pose.position

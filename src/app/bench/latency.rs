@@ -62,7 +62,7 @@ pub(in crate::app) fn latency(arguments: &cli::BenchLatency) -> Result<()> {
     let measured = measure(arguments.states, peer.as_ref());
     stop.store(true, Ordering::Relaxed);
     let loads = load.into_iter().map(|load| load.join().unwrap_or_else(|_| Err(Error::invalid("a learner died"))));
-    let loaded: Result<Vec<()>> = loads.collect();
+    let loaded: Result<()> = loads.collect();
     sweep.sweep();
     let report = Report { loaded: arguments.loaded, nodes: measured? };
     loaded?;
