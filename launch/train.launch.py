@@ -39,6 +39,7 @@ ARGUMENTS = [
     ("run", "", "run folder; default: runs/<task>__<time>", None),
     ("learner", "true", "false: only rollouts and simulators, for a learner elsewhere", None),
     ("first", "0", "number of the first rollout here; no two rollouts of a run may have the same", None),
+    ("record", "", "bag to record into, by configs/record.yaml (needs rosbag2)", None),
     ("peers", "", "addresses of the other hosts, apart by `;`: docs/two-machines.md", None),
     ("discovery_server", "", "address of a Fast DDS discovery server, ip:port, instead of peers", None),
 ]
@@ -51,6 +52,22 @@ def number_or_text(text):
         except ValueError:
             pass
     return text
+
+
+def recorder(bag):
+    """rosbag2's recorder, if a bag is asked for."""
+    if not bag:
+        return []
+    settings = os.path.join(os.path.dirname(__file__), "..", "configs", "record.yaml")
+    return [
+        Node(
+            package="rosbag2_transport",
+            executable="recorder",
+            name="recorder",
+            parameters=[settings, {"storage.uri": os.path.abspath(bag)}],
+            output="screen",
+        )
+    ]
 
 
 def graph(context):
@@ -92,7 +109,7 @@ def graph(context):
         parameters=shared + [{"learner.run_dir": os.path.abspath(run), "learner.min_rollouts": rollouts}],
         output="screen",
     )
-    nodes = []
+    nodes = recorder(given["record"])
     for place in range(rollouts):
         index = first + place
         share = envs // rollouts + (place < envs % rollouts)

@@ -1,5 +1,7 @@
 //! What a person sees: metrics, verdicts, statistics, evaluation, progress, learning curves, bags, logs.
 
+#[cfg(feature = "torch")]
+pub mod analysis;
 pub mod audit;
 pub mod bag;
 mod curve;

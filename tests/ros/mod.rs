@@ -1,5 +1,7 @@
 //! The ROS room in a real graph, with rclpy as the independent other side.
 
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod bags;
 mod graph;
 pub(super) mod harness;
 mod latency;

@@ -135,6 +135,12 @@ fn hear(
     drops: &Drops,
     heard: &mut Vec<(String, Qos)>,
 ) -> Result<Inputs> {
+    let (led, led_in) = watch::channel(None);
+    if link.form == Form::Positions {
+        node.subscribe(link.commands, ros::newest(), move |message: msg::JointState| {
+            led.send_replace(joints(message).ok()); // what is unreadable leads nothing
+        })?;
+    }
     let (states, states_in) = mpsc::channel(QUEUE);
     let (mut states, unreadable) = (Queue::new(link.states, states, drops), drops.clone());
     let states_qos = if link.reliable_states { ros::newest() } else { ros::sensor() };
@@ -163,7 +169,7 @@ fn hear(
         Ok(found) => drop(writers.send_replace(found.len())),
         Err(error) => tracing::warn!("{error}"),
     });
-    Ok(Inputs { states: states_in, weights, goal: goal_in, clock: clock_in, publishers, requests })
+    Ok(Inputs { states: states_in, led: led_in, weights, goal: goal_in, clock: clock_in, publishers, requests })
 }
 
 fn say(node: &mut Node, link: Link, lifecycle: Lifecycle, status: Output<Status>) -> Result<Outputs> {
