@@ -248,7 +248,8 @@ fn layouts_show_topics_and_fields_that_the_policy_node_has() {
             let (topic, field) = shown.split_once('.').unwrap_or((shown, ""));
             assert!(node.contains(&format!("\"~/{topic}\"")), "{}: no topic ~/{topic}", path.display());
             let field = field.trim_end_matches("[:]");
-            let known = topic != "option_state" || options.lines().any(|line| line.split_whitespace().nth(1) == Some(field));
+            let known =
+                topic != "option_state" || options.lines().any(|line| line.split_whitespace().nth(1) == Some(field));
             assert!(known, "{}: OptionState has no {field}", path.display());
         }
         // every panel has its place
@@ -271,7 +272,8 @@ fn controllers_of_the_guide_take_what_the_links_send() {
     let links = [(Preset::Crisp, Robot::Panda), (Preset::FrankaFr3, Robot::Fr3)];
     assert_eq!(blocks.len(), links.len());
     for (block, (preset, robot)) in blocks.iter().zip(links) {
-        let (name, controller) = block.as_object().unwrap().iter().find(|(name, _)| *name != "controller_manager").unwrap();
+        let (name, controller) =
+            block.as_object().unwrap().iter().find(|(name, _)| *name != "controller_manager").unwrap();
         assert!(block["controller_manager"]["ros__parameters"][name]["type"].is_string(), "{name}");
         assert_eq!(controller["ros__parameters"]["joints"], serde_json::json!(robot.joint_names()));
         let commands = preset.link().commands;

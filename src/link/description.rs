@@ -39,7 +39,9 @@ pub fn described_limits(urdf: &str, names: &[String; ARM_DOF]) -> Result<Limits>
         }
         let speed = joint.number(limit, "velocity")?;
         if high <= low || speed <= 0.0 {
-            return Err(joint.refused(&format!("may move from {low} to {high} rad at {speed} rad/s, which is not at all")));
+            return Err(
+                joint.refused(&format!("may move from {low} to {high} rad at {speed} rad/s, which is not at all"))
+            );
         }
         limits.position_min_rad[place] = low;
         limits.position_max_rad[place] = high;
@@ -99,7 +101,8 @@ mod tests {
     use super::*;
     use crate::robot::Robot;
 
-    const SOFT: &str = r#"<safety_controller k_position="100" k_velocity="40" soft_lower_limit="-2" soft_upper_limit="9"/>"#;
+    const SOFT: &str =
+        r#"<safety_controller k_position="100" k_velocity="40" soft_lower_limit="-2" soft_upper_limit="9"/>"#;
 
     /// An arm as franka_description writes it, between other joints, with joint 3's element replaced.
     fn urdf(third: &str) -> String {
@@ -109,7 +112,8 @@ mod tests {
                    <limit effort="87.0" lower="-2.{index}" upper="1.{index}" velocity="0.{index}"/></joint>"#
             )
         };
-        let joints: String = (1..=7).rev().map(|index| if index == 3 { third.to_owned() } else { joint(index) }).collect();
+        let joints: String =
+            (1..=7).rev().map(|index| if index == 3 { third.to_owned() } else { joint(index) }).collect();
         format!(
             r#"<?xml version="1.0" ?><!-- made by xacro --><robot name="fr3"><link name="base"/>
                <joint name="fr3_joint8" type="fixed"><parent link="a"/></joint>{joints}
@@ -165,6 +169,9 @@ mod tests {
             assert!(said.contains(words), "{said}");
         }
         let other = described_limits(&whole("-2.3", "0.3"), &Robot::Panda.joint_names()).unwrap_err().to_string();
-        assert!(other.contains("no panda_joint1; it has fr3_joint8") && other.contains("policy.joint_prefix"), "{other}");
+        assert!(
+            other.contains("no panda_joint1; it has fr3_joint8") && other.contains("policy.joint_prefix"),
+            "{other}"
+        );
     }
 }

@@ -78,7 +78,8 @@ fn measure(states: usize, peer: Option<&peer::Program>) -> Result<Vec<Answers>> 
     let mut node = Node::start("arms")?;
     let weights = node.publish::<msg::PolicyWeights>("/policy_weights", ros::latched())?;
     let arming = node.client::<srv::SetBool::Service>("/handoff/policy/arm")?;
-    let mut world = World { clock: node.publish("/clock", ros::newest())?, arms: Vec::new(), number: 0, due: Instant::now() };
+    let mut world =
+        World { clock: node.publish("/clock", ros::newest())?, arms: Vec::new(), number: 0, due: Instant::now() };
     let mut nodes = vec![("handoff".to_owned(), ours()?)];
     world.arms.push(Arm::new(&mut node, "/handoff", &config)?);
     if let Some(peer) = peer {
@@ -99,7 +100,10 @@ fn measure(states: usize, peer: Option<&peer::Program>) -> Result<Vec<Answers>> 
             Err(error) => error.to_string(),
         };
         if PATIENCE < start.elapsed() {
-            return Err(Error::invalid(format!("the arm could not be armed within {} s: {refused}", PATIENCE.as_secs())));
+            return Err(Error::invalid(format!(
+                "the arm could not be armed within {} s: {refused}",
+                PATIENCE.as_secs()
+            )));
         }
     }
     (0..WARM_UP).try_for_each(|_| world.tick())?;
