@@ -155,7 +155,7 @@ impl Default for Options {
 
 impl Default for Action {
     fn default() -> Self {
-        Self { meaning: Meaning::JointDelta, scale: 0.08 }
+        Self { meaning: Meaning::JointDelta, scale: 0.05 }
     }
 }
 

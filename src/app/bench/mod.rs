@@ -83,11 +83,15 @@ fn ran_in_a_domain_of_its_own() -> Result<bool> {
     if status.success() { Ok(true) } else { Err(Error::invalid("the benchmark failed; its words are above")) }
 }
 
+/// The arm of the peer, for which it was tuned: it takes targets at once.
+const PEERS_ARM: [&str; 2] = ["sim.led=false", "action.scale=0.08"];
+
 /// As `train` would be asked.
 fn settings(arguments: &cli::BenchTrain, run: &Path) -> Result<cli::Train> {
+    let arm = if arguments.peers { &PEERS_ARM[..] } else { &[] };
     let settings = cli::Train {
         minutes: Some(arguments.minutes),
-        assignments: arguments.assignments.clone(),
+        assignments: arm.iter().map(|&set| set.to_owned()).chain(arguments.assignments.clone()).collect(),
         run: Some(run.to_owned()),
         ..cli::Train::default()
     };

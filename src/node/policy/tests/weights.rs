@@ -68,11 +68,11 @@ fn policies_and_settings_that_do_not_fit_are_refused() {
     pilot.change(Change::Configure).unwrap();
     assert_eq!(pilot.stage(), Stage::Inactive);
     let mut short = settings(Preset::Isaac);
-    short.guard.leash_rad = 0.05;
+    short.guard.leash_rad = 0.03;
     let mut strict = Pilot::new(short).unwrap();
     strict.weights(&snapshot(1)).unwrap();
     let said = refusal(strict.change(Change::Configure));
-    assert!(said.contains("0.08") && said.contains("0.05"), "{said}");
+    assert!(said.contains("0.05") && said.contains("0.03"), "{said}");
     let mut still = *Robot::Panda.limits();
     still.position_max_rad[2] = -2.8;
     let mut described = Pilot::new(Settings { described: Some(still), ..settings(Preset::Isaac) }).unwrap();

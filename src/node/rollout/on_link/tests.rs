@@ -318,7 +318,7 @@ fn a_simulator_that_is_reset_ends_the_episode() {
 
 #[test]
 fn what_the_guard_changed_is_recorded_as_carried_out() {
-    let short = guard::Config { leash_rad: 0.085, ..Preset::Isaac.guard() };
+    let short = guard::Config { leash_rad: 0.055, ..Preset::Isaac.guard() };
     let mut world = World::of(Settings { guard: short, ..settings(Preset::Isaac) });
     world.steps(3);
     world.follows = 0.2; // it lags, and the leash draws the reference back
@@ -342,7 +342,7 @@ fn what_the_guard_changed_is_recorded_as_carried_out() {
             // position + (reference - position) is the reference: it moved by what was carried out
             let reference = |row: &[f32]| row[joint] + row[14 + joint];
             let moved = reference(next) - reference(now);
-            let told = 0.08 * step.choice.action[joint];
+            let told = 0.05 * step.choice.action[joint];
             let clipped = step.filtered && step.choice.action[joint].abs() == 1.0;
             assert!(clipped || (moved - told).abs() < 1e-5, "t {} joint {joint}: {moved} is not {told}", step.t);
             if !step.filtered {
@@ -443,8 +443,8 @@ fn settings_that_do_not_fit_are_refused() {
         OnLink::new(agent, settings).err().unwrap().to_string()
     };
     assert!(refusal(Settings { arm: Robot::Both, ..settings(Preset::Isaac) }).contains("robot: fr3"));
-    let leash = guard::Config { leash_rad: 0.05, ..Preset::Isaac.guard() };
-    assert!(refusal(Settings { guard: leash, ..settings(Preset::Isaac) }).contains("0.05"));
+    let leash = guard::Config { leash_rad: 0.03, ..Preset::Isaac.guard() };
+    assert!(refusal(Settings { guard: leash, ..settings(Preset::Isaac) }).contains("0.03"));
     let no_clock = Settings { guard: Preset::Crisp.guard(), ..settings(Preset::Isaac) };
     assert!(refusal(no_clock).contains("guard.use_sim_time"));
     let mut still = *Robot::Panda.limits();
