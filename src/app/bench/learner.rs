@@ -15,7 +15,8 @@ use rand_distr::StandardNormal;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 /// Widths of the hidden layers, and rows of a gradient step: Stable-Baselines3's.
 const HIDDEN: [usize; 2] = [256, 256];
@@ -72,6 +73,21 @@ pub(in crate::app) fn learner(arguments: &cli::BenchLearner) -> Result<()> {
     let json = serde_json::to_string(&speeds)
         .map_err(|error| Error::invalid(format!("the report cannot be written as JSON: {error}")))?;
     commands::print(&if arguments.json { json } else { text(&speeds) })
+}
+
+/// Learns on a thread of its own until told to stop: something that fills a core.
+pub(super) fn until(stop: Arc<AtomicBool>) -> Result<JoinHandle<Result<()>>> {
+    let learn = move || {
+        let mut own = Own::new("load", Algo::Sac)?;
+        while !stop.load(Ordering::Relaxed) {
+            own.learn(FRAGMENT as u64)?;
+        }
+        Ok(())
+    };
+    std::thread::Builder::new()
+        .name("learner".into())
+        .spawn(learn)
+        .map_err(|error| Error::invalid(format!("no thread for a learner: {error}")))
 }
 
 fn text(speeds: &[Speed]) -> String {

@@ -73,6 +73,12 @@ fn policies_and_settings_that_do_not_fit_are_refused() {
     strict.weights(&snapshot(1)).unwrap();
     let said = refusal(strict.change(Change::Configure));
     assert!(said.contains("0.05") && said.contains("0.03"), "{said}");
+    let mut still = *Robot::Panda.limits();
+    still.position_max_rad[2] = -2.8;
+    let mut described = Pilot::new(Settings { described: Some(still), ..settings(Preset::Isaac) }).unwrap();
+    described.weights(&snapshot(1)).unwrap();
+    let said = refusal(described.change(Change::Configure));
+    assert!(said.contains("joint 3 may not move between -2.8973 and -2.8 rad"), "{said}");
     let no_arm = Settings { arm: Robot::Both, ..settings(Preset::Isaac) };
     assert!(refusal(Pilot::new(no_arm)).contains("robot: fr3"));
     let no_clock = Settings { guard: Preset::Crisp.guard(), ..settings(Preset::Isaac) };

@@ -186,6 +186,7 @@ fn settings(preset: Preset) -> Settings {
         arm: Robot::Panda,
         preset,
         prefix: String::new(),
+        described: None,
         guard: preset.guard(),
         arms_itself: true,
         resets: false,
@@ -446,6 +447,10 @@ fn settings_that_do_not_fit_are_refused() {
     assert!(refusal(Settings { guard: leash, ..settings(Preset::Isaac) }).contains("0.03"));
     let no_clock = Settings { guard: Preset::Crisp.guard(), ..settings(Preset::Isaac) };
     assert!(refusal(no_clock).contains("guard.use_sim_time"));
+    let mut still = *Robot::Panda.limits();
+    still.position_max_rad[2] = -2.8;
+    let described = Settings { described: Some(still), ..settings(Preset::Isaac) };
+    assert!(refusal(described).contains("joint 3 may not move between -2.8973 and -2.8 rad"));
     let fr3 = Settings { arm: Robot::Fr3, ..settings(Preset::Isaac) };
     assert!(refusal(fr3).contains("Fr3"));
 }
