@@ -19,7 +19,24 @@ ARGUMENTS = [
     ("scale", "", "share of the arm's limits, at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
     ("namespace", "", "namespace of the robot's topics", None),
     ("autostart", "true", "configure and activate by itself; false: by ros2 lifecycle", "policy.autostart"),
+    ("record", "", "bag to record into, by configs/record.yaml (needs rosbag2)", None),
 ]
+
+
+def recorder(bag):
+    """rosbag2's recorder, if a bag is asked for."""
+    if not bag:
+        return []
+    settings = os.path.join(os.path.dirname(__file__), "..", "configs", "record.yaml")
+    return [
+        Node(
+            package="rosbag2_transport",
+            executable="recorder",
+            name="recorder",
+            parameters=[settings, {"storage.uri": os.path.abspath(bag)}],
+            output="screen",
+        )
+    ]
 
 
 def graph(context):
@@ -45,7 +62,7 @@ def graph(context):
         )
 
     paced = [node("sim", {"sim.mode": "paced"})] if given["link"] == "sim" else []
-    return [*paced, node("policy")]
+    return [*recorder(given["record"]), *paced, node("policy")]
 
 
 def generate_launch_description():

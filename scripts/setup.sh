@@ -83,6 +83,13 @@ need_peers() {
   export HANDOFF_PYTHON=$state/peers/bin/python
 }
 
+# A browser for the test of a page, where root may install one; without it that test is skipped, and says so.
+need_browser() {
+  if ! command -v chromium > /dev/null && command -v apt-get > /dev/null && ((EUID == 0)); then
+    need_package chromium "a browser" || say "no browser: the test of the page is skipped"
+  fi
+}
+
 make_peers() {
   choose_python
   say "fetching TensorBoard, rosbags and mcap, which the tests compare with"

@@ -1,6 +1,7 @@
 //! handoff trains option policies for a Franka arm asynchronously over ROS 2 and carries them to hardware.
 //! ARCHITECTURE.md has the bird's eye; each module is one room.
 
+pub mod analysis;
 pub mod app;
 pub mod bag;
 pub mod config;

@@ -9,6 +9,8 @@
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod bench;
 mod entry;
+#[cfg(feature = "torch")]
+mod page;
 #[cfg(feature = "ros")]
 mod ros;
 #[cfg(all(feature = "torch", feature = "sim"))]

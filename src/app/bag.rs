@@ -1,4 +1,4 @@
-//! `handoff bag info`, `check` and `cut`. Exit code 3: the bag is damaged; what could be read is shown all the same.
+//! `handoff bag info`, `check`, `analyse` and `cut`. Exit code 3: the bag is damaged; what could be read is shown all the same.
 
 use super::cli::{BagCheck, BagCommand, BagCut, BagInfo, BagPurpose};
 use crate::bag::{Bag, Cut, Purpose, Survey, Verdict};
@@ -22,6 +22,13 @@ pub fn bag(command: &BagCommand) -> Result<ExitCode> {
         BagCommand::Info(arguments) => info(arguments),
         BagCommand::Check(arguments) => check(arguments),
         BagCommand::Cut(arguments) => cut(arguments),
+        #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+        BagCommand::Record(arguments) => {
+            print(&super::nodes::record(arguments)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        #[cfg(feature = "torch")]
+        BagCommand::Analyse(arguments) => analyse(arguments),
     }
 }
 
@@ -55,6 +62,50 @@ fn check(arguments: &BagCheck) -> Result<ExitCode> {
     Ok(if verdict.fit(purpose) { health } else { ExitCode::from(UNFIT) })
 }
 
+#[cfg(feature = "torch")]
+fn analyse(arguments: &super::cli::BagAnalyse) -> Result<ExitCode> {
+    use crate::analysis::{self, Setup};
+    use crate::policy::Sampling;
+    crate::policy::set_threads(1);
+    let setup = Setup {
+        namespace: arguments.namespace.clone(),
+        present: arguments.run.as_deref().map(present).transpose()?,
+        against: arguments.against.as_deref().map(present).transpose()?,
+        goal: arguments.goal,
+        seed: arguments.seed,
+        sampling: if arguments.stochastic { Sampling::Stochastic } else { Sampling::MeanAction },
+        prefixes: prefixes(),
+    };
+    let bag = Bag::open(&arguments.bag)?;
+    let mut progress = Progress::new();
+    let found = analysis::analyse(&bag, &setup, &mut |_| (), &mut |messages| progress.tell(messages));
+    progress.end();
+    let found = found?;
+    if arguments.json {
+        json(&found)?
+    } else {
+        std::fs::write(&arguments.out, report::analysis::page(&found)?).map_err(Error::io(&arguments.out))?;
+        print(&format!("{}\n\n{}", report::analysis::table(&found), arguments.out.display()))?
+    }
+    Ok(health(&found.survey))
+}
+
+/// The policy of a run, and how its critic was taught.
+#[cfg(feature = "torch")]
+fn present(path: &Path) -> Result<crate::analysis::Present> {
+    use crate::analysis::{Present, Rewards};
+    let run::Checkpoint { snapshot, config, state, .. } = run::load(&RunDir::resolve(path, Which::Newest)?, None)?;
+    let ppo = &config.learner.hs_ppo;
+    let scale = crate::learn::reward_scale(&snapshot, &state, ppo);
+    let rewards = scale.map(|scale| Rewards { gamma: ppo.gamma, scale: scale.reward, cost: scale.cost });
+    let from = path.display().to_string();
+    Ok(Present { from, snapshot: std::sync::Arc::new(snapshot), rewards })
+}
+
+fn prefixes() -> Vec<PathBuf> {
+    std::env::var_os("AMENT_PREFIX_PATH").iter().flat_map(std::env::split_paths).collect()
+}
+
 fn cut(arguments: &BagCut) -> Result<ExitCode> {
     let bag = Bag::open(&arguments.bag)?;
     let cut = Cut { from_secs: arguments.from, to_secs: arguments.to, topics: arguments.topics.clone() };
@@ -70,7 +121,7 @@ fn cut(arguments: &BagCut) -> Result<ExitCode> {
 }
 
 fn survey(path: &Path) -> Result<Survey> {
-    let prefixes: Vec<PathBuf> = std::env::var_os("AMENT_PREFIX_PATH").iter().flat_map(std::env::split_paths).collect();
+    let prefixes = prefixes();
     let mut progress = Progress::new();
     let survey = Survey::take(&Bag::open(path)?, &prefixes, &mut |messages| progress.tell(messages));
     progress.end();

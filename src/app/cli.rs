@@ -78,6 +78,13 @@ pub struct Train {
     /// `sync` (one version an update, waits) or `async` (no waiting, lag corrected).
     #[arg(long, value_name = "MODE")]
     pub update_mode: Option<String>,
+    /// On robots that speak so, not in lockstep: sim (paced ones, which start too), isaac, isaac_moveit, crisp, franka_fr3; through the
+    /// guard. Asynchronous unless told otherwise.
+    #[arg(long, conflicts_with = "serial")]
+    pub link: Option<String>,
+    /// With --link: namespaces of the robots, apart by commas, one rollout each [default: one robot without].
+    #[arg(long, value_name = "NS,NS", requires = "link")]
+    pub namespaces: Option<String>,
     /// The run folder to make [default: runs/<task>__<algo>__<seed>__<time>].
     #[arg(long, value_name = "FOLDER")]
     pub run: Option<PathBuf>,
@@ -122,6 +129,15 @@ pub struct Eval {
     /// The checkpoint with the best training score instead of the newest.
     #[arg(long)]
     pub best: bool,
+    /// The same episodes through a simulator's link too (sim, isaac, isaac_moveit): policy node and guard on the paced arm.
+    #[arg(long, value_name = "LINK", conflicts_with = "stochastic")]
+    pub link: Option<String>,
+    /// With --link: set a parameter of the guard, e.g. `--set guard.scale=0.1`; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "link")]
+    pub assignments: Vec<String>,
+    /// With --link: joints in another order with more joints between them, and no velocities.
+    #[arg(long, requires = "link")]
+    pub scrambled: bool,
 }
 
 /// `handoff status`.
@@ -205,6 +221,12 @@ pub enum BagCommand {
     Info(BagInfo),
     /// Is it fit for analysis, for learning? If not, why.
     Check(BagCheck),
+    /// What happened, what the policy did and would do now, what the critic thinks, and whether the system was healthy.
+    #[cfg(feature = "torch")]
+    Analyse(BagAnalyse),
+    /// Record what analysis and learning need (mcap), until stopped; as rosbag2 does by configs/record.yaml.
+    #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+    Record(BagRecord),
     /// Copy a part into a bag of its own (mcap); latched messages from before it are carried over.
     Cut(BagCut),
 }
@@ -236,6 +258,67 @@ pub struct BagCheck {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Three numbers.
+#[cfg(feature = "torch")]
+fn point(text: &str) -> std::result::Result<[f64; 3], String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "three numbers are right, e.g. 0.4,0,0.5".into())
+}
+
+/// `handoff bag analyse`.
+#[cfg(feature = "torch")]
+#[derive(Args, Clone, Debug)]
+pub struct BagAnalyse {
+    /// The bag's folder, or one of its files.
+    pub bag: PathBuf,
+    /// The policy of today: a run, or one of its checkpoints [default: the newest weights of the bag].
+    #[arg(long)]
+    pub run: Option<PathBuf>,
+    /// Another policy to compare it with.
+    #[arg(long, value_name = "RUN")]
+    pub against: Option<PathBuf>,
+    /// The page to write.
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub out: PathBuf,
+    /// Print one JSON object, and write no page.
+    #[arg(long)]
+    pub json: bool,
+    /// The robot that is meant, where there are several.
+    #[arg(long)]
+    pub namespace: Option<String>,
+    /// Where the tool shall go, where no goal was recorded [m, base frame].
+    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true)]
+    pub goal: Option<[f64; 3]>,
+    /// Seed of the options and terminations of today, as the node's parameter `seed`.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Sample the actions, too (otherwise they are the mean).
+    #[arg(long)]
+    pub stochastic: bool,
+}
+
+/// `handoff bag record`.
+#[derive(Args, Clone, Debug)]
+pub struct BagRecord {
+    /// The folder to make.
+    pub out: PathBuf,
+    /// Topics to record, by full name [default: by type, configs/record.yaml].
+    #[arg(long, value_name = "TOPIC", num_args = 1.., value_delimiter = ',', conflicts_with = "all")]
+    pub topics: Vec<String>,
+    /// Every topic whose type this program knows.
+    #[arg(long)]
+    pub all: bool,
+    /// Begin a new file after this much [MB; default: 1000].
+    #[arg(long, value_name = "MB")]
+    pub split_mb: Option<u64>,
+    /// Begin a new file after this long [s].
+    #[arg(long, value_name = "SECS")]
+    pub split_secs: Option<f64>,
+    /// Stop when standard input closes.
+    #[arg(long, hide = true)]
+    pub until_stdin_closes: bool,
 }
 
 /// What a bag is wanted for.
@@ -343,6 +426,11 @@ impl Train {
             ("train.minutes", minutes.map(|value| json!(value))),
             ("train.env_steps", self.env_steps.map(|value| json!(value))),
             ("learner.init_from", self.init_from.as_ref().map(|value| json!(value))),
+            ("policy.link", self.link.as_ref().map(|value| json!(value))),
+            ("rollout.on_link", self.link.as_ref().map(|_| json!(true))),
+            ("train.namespaces", self.namespaces.as_ref().map(|value| json!(value))),
+            // an arm does not wait
+            ("learner.update_mode", self.link.as_ref().map(|_| json!("async"))),
             ("learner.update_mode", self.update_mode.as_ref().map(|value| json!(value))),
         ]
         .into_iter()

@@ -13,6 +13,8 @@ mod nodes;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod pin;
 #[cfg(all(feature = "torch", feature = "sim"))]
+pub mod rehearse;
+#[cfg(all(feature = "torch", feature = "sim"))]
 pub mod serial;
 pub mod status;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]

@@ -1,16 +1,13 @@
 //! A part of a bag as a bag of its own.
 
 use super::damage::Damage;
+use super::folder::{Folder, Split, depth};
 use super::reader::{Bag, Message, Select};
 use super::storage::{Order, Topic};
-use super::write::Folder;
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-
-/// Latched messages of one topic that are carried over at most.
-const MAX_LATCHED: u64 = 100;
 
 /// What to cut out.
 #[derive(Clone, Debug, Default)]
@@ -43,22 +40,22 @@ impl Cut {
         let start_ns = bag.read(&Select::default())?.read()?.map_or(0, |message| message.time_ns);
         let (from_ns, to_ns) = self.span_ns(start_ns)?;
         let topics: Vec<Topic> = kept.iter().map(|&index| bag.topics()[index].clone()).collect();
-        let mut folder = Folder::create(out, &topics)?;
+        let mut folder = Folder::create(out, &topics, Split::default())?;
         let place = |topic: usize| kept.iter().position(|&kept| kept == topic).unwrap_or(usize::MAX);
         let mut carried = 0;
         if first.is_some_and(|first| first.time_ns < from_ns) {
             for message in latched(bag, &kept, from_ns)? {
-                folder.writer().write(&Message { topic: place(message.topic), time_ns: from_ns, ..message })?;
+                folder.write(&Message { topic: place(message.topic), time_ns: from_ns, ..message })?;
                 carried += 1;
             }
         }
         let select = Select { topics: Some(kept.clone()), from_ns, to_ns, order: Order::Time };
         let mut messages = bag.read(&select)?;
         while let Some(message) = messages.read()? {
-            folder.writer().write(&Message { topic: place(message.topic), ..message })?;
-            progress(folder.writer().messages());
+            folder.write(&Message { topic: place(message.topic), ..message })?;
+            progress(folder.messages());
         }
-        let (written, damage) = (folder.writer().messages() - carried, messages.damage());
+        let (written, damage) = (folder.messages() - carried, messages.damage());
         folder.finish()?;
         Ok(Cutting { messages: written, carried, damage })
     }
@@ -101,16 +98,12 @@ fn latched(bag: &Bag, kept: &[usize], before_ns: i64) -> Result<Vec<Message>> {
     if topics.is_empty() {
         return Ok(Vec::new());
     }
-    let depth = |topic: usize| {
-        let offers = bag.topics()[topic].offers.iter().filter(|qos| qos.transient_local == Some(true));
-        offers.map(|qos| qos.depth.unwrap_or(MAX_LATCHED)).fold(0, u64::saturating_add).clamp(1, MAX_LATCHED) as usize
-    };
     let mut last: BTreeMap<usize, VecDeque<Message>> = BTreeMap::new();
     let select = Select { topics: Some(topics), to_ns: before_ns.saturating_sub(1), ..Select::default() };
     for message in bag.read(&select)? {
         let message = message?;
         let queue = last.entry(message.topic).or_default();
-        if queue.len() == depth(message.topic) {
+        if queue.len() == depth(&bag.topics()[message.topic]) {
             queue.pop_front();
         }
         queue.push_back(Message { data: Bytes::copy_from_slice(&message.data), ..message });

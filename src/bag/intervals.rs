@@ -7,7 +7,7 @@ const PER_OCTAVE: u32 = 32;
 
 /// Times between successive messages. Steps back are left out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Intervals {
+pub struct Intervals {
     buckets: BTreeMap<u32, u64>,
     count: u64,
     longest: Option<(i64, i64)>,
@@ -32,7 +32,7 @@ fn middle(bucket: u32) -> f64 {
 
 impl Intervals {
     /// From the time of one message to that of the next [ns].
-    pub(super) fn add(&mut self, from: i64, to: i64) {
+    pub fn add(&mut self, from: i64, to: i64) {
         let Some(interval) = to.checked_sub(from).filter(|&interval| 0 <= interval) else { return };
         *self.buckets.entry(bucket(interval as u64)).or_default() += 1;
         self.count += 1;
@@ -41,22 +41,32 @@ impl Intervals {
         }
     }
 
-    /// The median within 2 % [ns].
-    pub(super) fn median_ns(&self) -> Option<f64> {
-        let mut below = 0;
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// A share (0 to 1) of the intervals is not longer than this, within 2 % [ns].
+    pub fn quantile_ns(&self, share: f64) -> Option<f64> {
+        let (mut below, wanted) = (0, share * self.count as f64);
         self.buckets.iter().find_map(|(&bucket, &count)| {
             below += count;
-            (self.count <= 2 * below).then(|| middle(bucket))
+            (wanted <= below as f64).then(|| middle(bucket))
         })
     }
 
+    /// The median within 2 % [ns].
+    pub fn median_ns(&self) -> Option<f64> {
+        self.quantile_ns(0.5)
+    }
+
     /// How many are longer than a time [ns], by the middles of their buckets.
-    pub(super) fn longer_than(&self, time: f64) -> u64 {
+    pub fn longer_than(&self, time: f64) -> u64 {
         self.buckets.iter().filter(|(bucket, _)| time < middle(**bucket)).map(|(_, count)| count).sum()
     }
 
     /// The longest, and when it began [ns].
-    pub(super) fn longest(&self) -> Option<(i64, i64)> {
+    pub fn longest(&self) -> Option<(i64, i64)> {
         self.longest
     }
 }

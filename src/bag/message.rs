@@ -1,26 +1,9 @@
 //! Messages that handoff reads, as [`decode`](super::decode) gives them; their texts stay where they are. Fields: the `.msg` files of the same names.
 
-use crate::contract::{Contract, Hash, Normaliser, Snapshot};
-use crate::error::{Error, Result};
+pub use crate::contract::PolicyWeights;
+pub use crate::data::wire::{BatchMessage, Stamp};
+
 use serde::Deserialize;
-use std::sync::Arc;
-use uuid::Uuid;
-
-/// builtin_interfaces/Time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Stamp {
-    /// Seconds.
-    pub sec: i32,
-    /// Nanoseconds on top.
-    pub nanosec: u32,
-}
-
-impl Stamp {
-    /// In nanoseconds.
-    pub fn nanoseconds(self) -> i64 {
-        i64::from(self.sec) * 1_000_000_000 + i64::from(self.nanosec)
-    }
-}
 
 /// std_msgs/Header.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -96,63 +79,51 @@ pub struct PoseStamped<'a> {
     pub pose: Pose,
 }
 
-/// handoff/PolicyWeights. As a [`Snapshot`] it has been checked.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[expect(missing_docs, reason = "msg/PolicyWeights.msg")]
-pub struct PolicyWeights {
-    pub run: String,
-    pub life: u32,
+/// handoff/OptionState.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[expect(missing_docs, reason = "msg/OptionState.msg")]
+pub struct OptionState<'a> {
+    #[serde(borrow)]
+    pub header: Header<'a>,
     pub version: u64,
-    pub updates: u64,
-    pub env_steps: u64,
-    pub random_warmup: bool,
-    pub contract: String,
-    pub contract_hash: Vec<u8>,
-    pub normaliser_mean: Vec<f32>,
-    pub normaliser_std: Vec<f32>,
-    pub normaliser_clip: f32,
-    pub normaliser_count: f64,
-    pub parameters: Vec<f32>,
-    pub hash: Vec<u8>,
+    pub option: u8,
+    pub duration: u32,
+    pub switched: bool,
+    pub termination_prob: f32,
+    pub option_probs: Vec<f32>,
 }
 
-impl TryFrom<PolicyWeights> for Snapshot {
-    type Error = Error;
-
-    /// Checks all but the dry forward: contract, shapes, finiteness, both hashes.
-    fn try_from(message: PolicyWeights) -> Result<Self> {
-        let contract = Contract::from_json(&message.contract)?;
-        same("contract_hash", &message.contract_hash, &contract.hash())?;
-        let run =
-            Uuid::parse_str(&message.run).map_err(|_| Error::invalid(format!("run {:?} is no uuid", message.run)))?;
-        let snapshot = Self {
-            run,
-            life: message.life,
-            version: message.version,
-            updates: message.updates,
-            env_steps: message.env_steps,
-            random_warmup: message.random_warmup,
-            contract: Arc::new(contract),
-            normaliser: Normaliser {
-                mean: message.normaliser_mean,
-                std: message.normaliser_std,
-                clip: message.normaliser_clip,
-                count: message.normaliser_count,
-            },
-            parameters: message.parameters.into(),
-        };
-        snapshot.check()?;
-        same("hash", &message.hash, &snapshot.hash())?;
-        Ok(snapshot)
-    }
+/// diagnostic_msgs/DiagnosticArray.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct DiagnosticArray<'a> {
+    /// When it was so.
+    #[serde(borrow)]
+    pub header: Header<'a>,
+    /// Who says what.
+    #[serde(borrow)]
+    pub status: Vec<DiagnosticStatus<'a>>,
 }
 
-fn same(what: &str, stated: &[u8], computed: &Hash) -> Result<()> {
-    if stated == computed {
-        return Ok(());
-    }
-    let short = |hash: &[u8]| hex::encode(&hash[..hash.len().min(4)]);
-    Err(Error::invalid(format!("{what} is {} but the content has {}", short(stated), short(computed))))
+/// diagnostic_msgs/DiagnosticStatus.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct DiagnosticStatus<'a> {
+    /// 0 fine, 1 a warning, 2 an error, 3 stale.
+    pub level: u8,
+    /// Who.
+    pub name: &'a str,
+    /// What, in a sentence.
+    pub message: &'a str,
+    /// Numbers behind it.
+    #[serde(borrow)]
+    pub values: Vec<KeyValue<'a>>,
+}
+
+/// diagnostic_msgs/KeyValue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "a pair")]
+pub struct KeyValue<'a> {
+    pub key: &'a str,
+    pub value: &'a str,
 }
 
 /// What a handoff/TransitionBatch holds, without its rows.

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 pub(super) const JOINT_STATE: &str = "sensor_msgs/msg/JointState";
 const WEIGHTS: &str = "handoff/msg/PolicyWeights";
 pub(super) const TRANSITIONS: &str = "handoff/msg/TransitionBatch";
+pub(super) const ARM_STATES: &str = "handoff/msg/ArmStates";
+pub(super) const ARM_COMMANDS: &str = "handoff/msg/ArmCommands";
 
 /// A step back of the recorder's clock by more than this is a jump; less is the order in which threads came to write [ns].
 const JUMP_NS: i64 = 100_000_000;

@@ -3,10 +3,12 @@
 mod inherit;
 mod layout;
 mod snapshot;
+mod weights;
 
 pub use inherit::Inheritance;
 pub use layout::{Group, Layout, Segment};
 pub use snapshot::{Normaliser, Snapshot};
+pub use weights::PolicyWeights;
 
 use crate::error::{Error, Result};
 use crate::robot::Robot;

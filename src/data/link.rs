@@ -1,5 +1,8 @@
 //! What passes between a paced arm, people and the actors: plain numbers of the standard messages.
 
+use super::wire::finite;
+use crate::error::{Error, Result};
+
 /// Joints of an arm: its state, or a command to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JointState {
@@ -24,6 +27,19 @@ pub struct GoalPose {
     pub position: [f64; 3],
     /// qw qx qy qz, of length 1.
     pub orientation: [f64; 4],
+}
+
+impl GoalPose {
+    /// Refuses numbers that are not finite, and an orientation that is none; brings its quaternion (w, x, y, z) to length 1.
+    pub fn new(stamp_secs: f64, frame: String, position: [f64; 3], quaternion: [f64; 4]) -> Result<Self> {
+        finite("position", &position)?;
+        finite("orientation", &quaternion)?;
+        let norm = quaternion.iter().map(|part| part * part).sum::<f64>().sqrt();
+        if !(1e-6..1e6).contains(&norm) {
+            return Err(Error::invalid(format!("orientation is a quaternion of length {norm}; 1 is right")));
+        }
+        Ok(Self { stamp_secs, frame, position, orientation: quaternion.map(|part| part / norm) })
+    }
 }
 
 /// The option process of one arm at one control tick.

@@ -35,6 +35,7 @@ mod suspects;
 #[cfg(test)]
 mod tests;
 mod vectors;
+pub mod wire;
 
 pub use admission::{Accept, Admission, AdmissionTotals, Table, Verdict};
 pub use arm::{ArmCommands, ArmStates, HAND_DOF, Operation, STATE_DOF};

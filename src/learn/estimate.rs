@@ -2,6 +2,7 @@
 
 use super::gather::{Gathered, Next};
 use super::metrics::{mean, std};
+use super::normaliser::Moments;
 use crate::config;
 use crate::contract::Contract;
 use crate::data::End;
@@ -35,11 +36,20 @@ pub(super) struct Estimated {
 
 /// Scale of rewards and the cost of a change of option, in scaled rewards.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub struct Scale {
     /// Rewards are divided by this.
-    pub(super) reward: f64,
+    pub reward: f64,
     /// eta.
-    pub(super) cost: f64,
+    pub cost: f64,
+}
+
+impl Scale {
+    /// Rewards in units of the return's standard deviation, and the deliberation cost; none for one option.
+    pub(super) fn of(config: &config::HsPpo, options: usize, returns: &Moments) -> Self {
+        let reward = if config.normalise_reward { returns.std(0) } else { 1.0 };
+        let fraction = if options == 1 { 0.0 } else { config.deliberation_cost };
+        Self { reward, cost: fraction * returns.std(0) / reward }
+    }
 }
 
 /// Discounted sums of past rewards, as SB3's VecNormalize keeps them: anew after each end, and at the start of a row.

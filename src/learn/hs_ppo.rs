@@ -188,7 +188,7 @@ impl HsPpo {
         let input = self.network.input(&input);
         let outputs = Outputs::new(&self.network, &input);
         let values = tch::no_grad(|| floats(&self.network.critic(&input)));
-        let scale = self.scale(&returns);
+        let scale = Scale::of(&self.config, self.contract.options.count, &returns);
         let estimated = estimate(&gathered, &outputs, &values, &self.contract, &self.config, scale)?;
 
         let options = self.contract.options.count;
@@ -220,13 +220,6 @@ impl HsPpo {
             batch,
             rates,
         })
-    }
-
-    /// Rewards in units of the return's standard deviation, and the deliberation cost; none for one option.
-    fn scale(&self, returns: &Moments) -> Scale {
-        let reward = if self.config.normalise_reward { returns.std(0) } else { 1.0 };
-        let fraction = if self.contract.options.count == 1 { 0.0 } else { self.config.deliberation_cost };
-        Scale { reward, cost: fraction * returns.std(0) / reward }
     }
 
     /// Adam's step size now: falls linearly in the environment steps, from `lr` to `lr_final` of it.

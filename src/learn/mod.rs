@@ -22,8 +22,10 @@ mod tests;
 mod watch;
 
 pub use algorithm::{Algorithm, algorithm};
+pub use estimate::Scale;
 pub use hs_ppo::{HsPpo, State};
 pub use metrics::Metrics;
 pub use normaliser::Moments;
 pub use optimiser::{Adam, AdamState, Rates, clip_gradient};
 pub use osac::Osac;
+pub use state::reward_scale;

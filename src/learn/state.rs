@@ -1,6 +1,8 @@
 //! The algorithms' states as the named vectors of a checkpoint, and back.
 
+use super::estimate::Scale;
 use super::{AdamState, Moments, State};
+use crate::config;
 use crate::contract::Snapshot;
 use crate::data::Vectors;
 use crate::error::Result;
@@ -65,4 +67,10 @@ pub(super) fn unpack(snapshot: &Snapshot, packed: &Vectors) -> Result<State> {
         env_steps: snapshot.env_steps,
         skipped: packed.number(SKIPPED)? as u64,
     })
+}
+
+/// The scale in which the critic of half-step PPO learned, out of a checkpoint; none of another algorithm's.
+pub fn reward_scale(snapshot: &Snapshot, packed: &Vectors, config: &config::HsPpo) -> Option<Scale> {
+    let returns = moments(packed, RETURNS).ok()?;
+    Some(Scale::of(config, snapshot.contract.options.count, &returns))
 }

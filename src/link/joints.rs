@@ -54,19 +54,7 @@ impl Joints {
     /// later than the last. Velocities of which one is not finite count as not told. Refuses a missing or doubled joint, another
     /// number of positions than names, and positions that are not finite.
     pub fn read(&mut self, state: &JointState) -> Result<Option<Measured>> {
-        let places = self.places(&state.names)?;
-        if state.position.len() != state.names.len() {
-            return Err(Error::invalid(format!(
-                "a joint state has {} positions for {} names; as many are right",
-                state.position.len(),
-                state.names.len()
-            )));
-        }
-        let position: PerJoint = places.map(|place| state.position[place]);
-        if let Some(joint) = position.iter().position(|value| !value.is_finite()) {
-            let (name, value) = (&self.names[joint], position[joint]);
-            return Err(Error::invalid(format!("a joint state has {value} for {name}; a finite number is right")));
-        }
+        let (places, position) = self.pick(state)?;
         let stamp_secs = state.stamp_secs;
         if self.past.back().is_some_and(|(last, _)| stamp_secs < *last - OUT_OF_ORDER_SECS) {
             self.clear(); // time was set back
@@ -84,6 +72,30 @@ impl Joints {
         let told = told.filter(|velocity| velocity.iter().all(|value| value.is_finite()));
         let velocity = told.or_else(|| self.difference(stamp_secs, &position));
         Ok(velocity.map(|velocity| Measured { stamp_secs, position, velocity, told: told.is_some() }))
+    }
+
+    /// The arm's positions in a state or a command [rad]; refused as in [`Self::read`].
+    pub fn position(&self, state: &JointState) -> Result<PerJoint> {
+        self.pick(state).map(|(_, position)| position)
+    }
+
+    fn pick(&self, state: &JointState) -> Result<([usize; ARM_DOF], PerJoint)> {
+        let places = self.places(&state.names)?;
+        if state.position.len() != state.names.len() {
+            return Err(Error::invalid(format!(
+                "a joint state has {} positions for {} names; as many are right",
+                state.position.len(),
+                state.names.len()
+            )));
+        }
+        let position = places.map(|place| state.position[place]);
+        match position.iter().position(|value| !value.is_finite()) {
+            None => Ok((places, position)),
+            Some(joint) => {
+                let (name, value) = (&self.names[joint], position[joint]);
+                Err(Error::invalid(format!("a joint state has {value} for {name}; a finite number is right")))
+            }
+        }
     }
 
     /// Time went back, or the arm was placed elsewhere: positions before say nothing.

@@ -14,7 +14,7 @@ pub use dense::Kept;
 pub(crate) use network::floats;
 pub use network::{Critic, Heads, LOG_STD_RANGE, Network};
 pub use outputs::Outputs;
-pub use recall::log_prob_error;
+pub use recall::{log_prob_error, running};
 
 /// Threads that libtorch computes with in this process, from here on.
 pub fn set_threads(threads: usize) {

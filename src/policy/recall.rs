@@ -2,7 +2,7 @@
 
 use super::decide::{Policy, log_density_anywhere};
 use crate::contract::Snapshot;
-use crate::data::{Forced, Fragment, NO_OPTION, Transition};
+use crate::data::{Choice, Forced, Fragment, NO_OPTION, Transition};
 use crate::error::Result;
 use crate::option::{Arrival, Running};
 
@@ -20,7 +20,7 @@ pub fn log_prob_error(snapshot: &Snapshot, fragment: &Fragment) -> Result<Option
     let mut largest = 0.0_f64;
     for (row, (_, step)) in mine.iter().enumerate() {
         let option = usize::from(step.choice.option);
-        let running = running(step);
+        let running = running(&step.choice);
         let logit = running.option.map_or(0.0, |running| outputs.termination(row, usize::from(running)));
         let arrival = Arrival::new(logit, running, &snapshot.contract.options);
         let action = if snapshot.random_warmup {
@@ -43,11 +43,11 @@ pub fn log_prob_error(snapshot: &Snapshot, fragment: &Fragment) -> Result<Option
     Ok(Some(largest))
 }
 
-/// What ran when the step was decided; nothing where the option was taken away.
-fn running(step: &Transition) -> Running {
-    if step.choice.option_prev == NO_OPTION || matches!(step.choice.forced, Forced::Init | Forced::Preempted) {
+/// What ran when it was decided; nothing where the option was taken away.
+pub fn running(choice: &Choice) -> Running {
+    if choice.option_prev == NO_OPTION || matches!(choice.forced, Forced::Init | Forced::Preempted) {
         Running::default()
     } else {
-        Running { option: Some(step.choice.option_prev), age: step.choice.option_age }
+        Running { option: Some(choice.option_prev), age: choice.option_age }
     }
 }

@@ -153,8 +153,7 @@ fn notes(survey: &Survey) -> Vec<String> {
         }
     }
     for found in &survey.weights {
-        notes
-            .extend(found.problem.as_ref().map(|problem| format!("weights of {} are refused: {problem}", found.topic)));
+        notes.extend(found.problem.as_ref().map(|problem| format!("{}: {problem}", found.topic)));
     }
     if !notes.is_empty() {
         notes.insert(0, String::new());

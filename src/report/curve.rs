@@ -44,11 +44,11 @@ const SIZE: (u32, u32) = (1200, 760);
 const HEADER: u32 = 64;
 const LEGEND_LINE: u32 = 24;
 const LEFT: i32 = 76;
-const INK: RGBColor = RGBColor(60, 60, 60);
-const GRID: RGBColor = RGBColor(228, 228, 228);
-const FONT: &str = "sans-serif";
+pub(super) const INK: RGBColor = RGBColor(60, 60, 60);
+pub(super) const GRID: RGBColor = RGBColor(228, 228, 228);
+pub(super) const FONT: &str = "sans-serif";
 /// Okabe and Ito (2008): told apart by colour-blind readers.
-const COLOURS: [RGBColor; 6] = [
+pub(super) const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -141,7 +141,7 @@ fn points(curve: &Curve, axis: Axis, line: &Line) -> Vec<(f64, f64)> {
     curve.points(axis, line.name, line.scale)
 }
 
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// One line a run: its name, its colour strong for success and return, pale for the stricter success.
 fn legend(area: &DrawingArea<SVGBackend<'_>, Shift>, curves: &[Curve]) -> Drawn {
@@ -206,7 +206,7 @@ fn chart(
 }
 
 /// The values' range and 5 % more on either side; not empty.
-fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
+pub(super) fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     match (high - low) * 0.05 {
         margin if 0.0 < margin => low - margin..high + margin,
@@ -216,7 +216,7 @@ fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
 }
 
 /// A label of an axis: 250k, 1.5M, -12, 0.25.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         1e6.. => (value / 1e6, "M"),
         1e4.. => (value / 1e3, "k"),

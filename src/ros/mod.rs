@@ -11,6 +11,7 @@ mod node;
 mod parameters;
 mod qos;
 mod running;
+mod tap;
 mod time;
 
 pub use convert::heading;
@@ -21,6 +22,7 @@ pub use logs::{Lines, Rosout, rosout};
 pub use node::{Client, Message, Node, Publisher, Service};
 pub use qos::{Qos, everything, latched, newest, sensor};
 pub use running::Running;
+pub use tap::{Heard, Offer, tap};
 pub use time::{secs, stamp, wall_now};
 
 /// Messages on the wire.

@@ -1,6 +1,7 @@
 //! ROS time to seconds and back.
 
-use crate::error::{Error, Result};
+use crate::data::wire::Stamp;
+use crate::error::Result;
 use r2r::builtin_interfaces::msg::{Duration, Time};
 
 const NANOS: f64 = 1e9;
@@ -26,11 +27,13 @@ pub(super) fn span(secs: f64) -> Duration {
 
 /// ROS time as seconds; refused where the nanoseconds are a second or more.
 pub fn secs(time: &Time) -> Result<f64> {
-    if f64::from(time.nanosec) < NANOS {
-        Ok(f64::from(time.sec) + f64::from(time.nanosec) / NANOS)
-    } else {
-        Err(Error::invalid(format!("a stamp has {} nanoseconds; fewer than 1000000000 are right", time.nanosec)))
-    }
+    Stamp { sec: time.sec, nanosec: time.nanosec }.secs()
+}
+
+/// Wall time [ns since 1970].
+pub(super) fn wall_now_ns() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Wall time [s since 1970].

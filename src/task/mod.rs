@@ -11,7 +11,7 @@ use nalgebra::Isometry3;
 use rand_chacha::ChaCha8Rng;
 
 /// What a task sees of one arm at one control tick.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
     /// Measured joint positions [rad].
     pub position: [f64; ARM_DOF],

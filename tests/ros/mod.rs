@@ -1,7 +1,9 @@
 //! The ROS room in a real graph, with rclpy as the independent other side.
 
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod bags;
 mod graph;
-mod harness;
+pub(super) mod harness;
 mod latency;
 mod messages;
 mod parameters;

@@ -17,7 +17,7 @@ use uuid::Uuid;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A policy that does something, and the configuration that it is of.
-fn a_policy(robot: Robot) -> (Snapshot, Config) {
+pub(super) fn a_policy(robot: Robot) -> (Snapshot, Config) {
     let config = Config { robot, hidden: vec![16], ..Config::default() };
     let contract = Arc::new(config.contract().unwrap());
     let mut rng = Seed::root(1).rng(0);
@@ -37,7 +37,7 @@ fn a_policy(robot: Robot) -> (Snapshot, Config) {
 }
 
 /// A run with that policy.
-fn a_run(folder: &Path, robot: Robot) -> String {
+pub(super) fn a_run(folder: &Path, robot: Robot) -> String {
     let (snapshot, config) = a_policy(robot);
     let run = RunDir::create_at(&folder.join("run"), "{}").unwrap();
     let (learner, state) = (serde_json::Value::Null, Default::default());
@@ -45,7 +45,7 @@ fn a_run(folder: &Path, robot: Robot) -> String {
     run.path().to_str().unwrap().to_owned()
 }
 
-fn node(arguments: &[&str]) -> Process {
+pub(super) fn node(arguments: &[&str]) -> Process {
     Process(Command::new(env!("CARGO_BIN_EXE_handoff")).args(arguments).spawn().unwrap())
 }
 

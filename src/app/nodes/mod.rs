@@ -3,12 +3,14 @@
 mod health;
 mod learner;
 mod policy;
+mod record;
 mod rollout;
 mod sim;
 pub(super) mod wire;
 
 pub(super) use learner::learner;
 pub(super) use policy::policy;
+pub(super) use record::record;
 pub(super) use rollout::rollout;
 pub(super) use sim::sim;
 

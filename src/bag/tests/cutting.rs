@@ -1,7 +1,7 @@
 //! Parts of bags: what is carried over, what is refused, what a full disk leaves.
 
 use super::make::{LAYOUTS, items, mcap, read, sqlite};
-use crate::bag::{Bag, Cut, Message, Qos, Select, Topic, Writer};
+use crate::bag::{Bag, Cut, Folder, Message, Qos, Select, Split, Topic, Writer};
 use crate::error::Error;
 use bytes::Bytes;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
@@ -207,4 +207,40 @@ fn a_full_disk_is_an_error_and_leaves_what_was_finished_readable() {
     let (found, damage) = read(&path).unwrap();
     assert!(200 <= found.len() && found.len() as i64 <= written, "{} of {written}", found.len());
     assert_eq!(damage.len(), 1, "{damage:?}");
+}
+
+#[test]
+fn every_file_of_a_split_bag_begins_with_what_is_latched() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("split");
+    let offer = |latched| vec![Qos { reliable: Some(true), transient_local: Some(latched), depth: Some(1) }];
+    let topic = |name: &str, latched| {
+        let (name, type_name, format) = (name.into(), "std_msgs/msg/String".into(), "cdr".into());
+        Topic { name, type_name, format, offers: offer(latched), type_hash: String::new(), definition: None }
+    };
+    let message = |topic, time_ns: i64, letter: u8| {
+        let data = [0, 1, 0, 0, 2, 0, 0, 0, letter, 0].to_vec().into();
+        Message { topic, time_ns, sent_ns: time_ns, data }
+    };
+    let split = Split { bytes: Some(100), span_ns: Some(1_000_000) };
+    let mut bag = Folder::create(&out, &[topic("/latched", true)], split).unwrap();
+    bag.write(&message(0, 0, b'a')).unwrap();
+    bag.write(&message(0, 1, b'b')).unwrap();
+    assert_eq!(bag.declare(&topic("/late", false)).unwrap(), 1);
+    (2..25).for_each(|time| bag.write(&message(1, time, b'x')).unwrap()); // ten messages are 100 bytes
+    bag.write(&message(1, 5_000_000, b'y')).unwrap(); // and too late for the third file
+    let written = bag.messages();
+    bag.finish().unwrap();
+    let whole = Bag::open(&out).unwrap();
+    assert_eq!((whole.files().count(), whole.stated()), (4, Some(written)));
+    for (index, file) in whole.files().enumerate() {
+        let part = Bag::open(file).unwrap();
+        let texts: Vec<u8> = part.read(&Select::default()).unwrap().map(|message| message.unwrap().data[8]).collect();
+        let want: &[u8] = if index == 0 { b"ab" } else { b"b" };
+        assert_eq!(&texts[..want.len()], want, "file {index}");
+        assert!(texts[want.len()..].iter().all(|letter| !want.contains(letter)));
+    }
+    let mut late =
+        whole.read(&Select { topics: Some(whole.topics_of("std_msgs/msg/String")), ..Select::default() }).unwrap();
+    assert_eq!((late.by_ref().count() as u64, late.damage().len()), (written, 0));
 }

@@ -5,5 +5,7 @@ mod cutting;
 mod damage;
 mod make;
 mod noise;
+#[cfg_attr(not(feature = "torch"), expect(dead_code, reason = "some of it is for what decides"))]
+pub(crate) mod recording;
 mod surveying;
 mod truncation;

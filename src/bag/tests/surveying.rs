@@ -1,59 +1,13 @@
 //! What a survey finds, and what a verdict makes of it.
 
 use super::make::{LAYOUTS, items, mcap};
-use crate::bag::{Bag, Message, Purpose, Qos, Survey, Topic, Verdict, Writer};
+use super::recording::{Cdr, Recording, weights};
+use crate::bag::{Bag, Purpose, Survey, Verdict};
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use crate::robot::Robot;
 use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Writes values as little-endian CDR, by hand.
-#[derive(Default)]
-struct Cdr(Vec<u8>);
-
-impl Cdr {
-    fn align(mut self, size: usize) -> Self {
-        self.0.resize(self.0.len().next_multiple_of(size), 0);
-        self
-    }
-
-    fn u32(self, value: u32) -> Self {
-        let mut own = self.align(4);
-        own.0.extend(value.to_le_bytes());
-        own
-    }
-
-    fn u64(self, value: u64) -> Self {
-        let mut own = self.align(8);
-        own.0.extend(value.to_le_bytes());
-        own
-    }
-
-    fn text(self, text: &str) -> Self {
-        let mut own = self.u32(text.len() as u32 + 1);
-        own.0.extend(text.as_bytes());
-        own.0.push(0);
-        own
-    }
-
-    fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.extend(bytes);
-        self
-    }
-
-    fn f32s(self, values: &[f32]) -> Self {
-        values.iter().fold(self.u32(values.len() as u32), |own, value| own.u32(value.to_bits()))
-    }
-
-    fn f64s(self, values: &[f64]) -> Self {
-        values.iter().fold(self.u32(values.len() as u32), |own, value| own.u64(value.to_bits()))
-    }
-
-    fn message(self) -> Bytes {
-        [&[0, 1, 0, 0], &self.0[..]].concat().into()
-    }
-}
 
 fn joint_state(stamp_ns: i64, names: &[&str]) -> Bytes {
     let cdr = Cdr::default().u32((stamp_ns / 1_000_000_000) as u32).u32((stamp_ns % 1_000_000_000) as u32).text("");
@@ -90,41 +44,16 @@ fn snapshot(version: u64) -> Snapshot {
     }
 }
 
-/// msg/PolicyWeights.msg, field by field.
-fn weights(snapshot: &Snapshot) -> Bytes {
-    let cdr = Cdr::default().text(&snapshot.run.to_string()).u32(snapshot.life).u64(snapshot.version);
-    let cdr = cdr.u64(snapshot.updates).u64(snapshot.env_steps).bytes(&[snapshot.random_warmup.into()]);
-    let cdr = cdr.text(&snapshot.contract.to_json()).bytes(&snapshot.contract.hash());
-    let normaliser = &snapshot.normaliser;
-    let cdr = cdr.f32s(&normaliser.mean).f32s(&normaliser.std).u32(normaliser.clip.to_bits());
-    cdr.u64(normaliser.count.to_bits()).f32s(&snapshot.parameters).bytes(&snapshot.hash()).message()
-}
-
 const JOINTS: [&str; 7] =
     ["panda_joint1", "panda_joint2", "panda_joint3", "panda_joint4", "panda_joint5", "panda_joint6", "panda_joint7"];
 
-struct Recording {
-    folder: tempfile::TempDir,
-    topics: Vec<Topic>,
-    messages: Vec<Message>,
+trait Recorded: Sized {
+    fn states(self, name: &str, joints: &[&str], count: i64) -> Self;
+    fn weights(self, versions: std::ops::RangeInclusive<u64>) -> Self;
+    fn survey(&self) -> Survey;
 }
 
-impl Recording {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), topics: Vec::new(), messages: Vec::new() }
-    }
-
-    fn topic(&mut self, name: &str, type_name: &str) -> usize {
-        let offers = vec![Qos { reliable: Some(true), transient_local: Some(false), depth: Some(1) }];
-        let (name, type_name, format) = (name.into(), type_name.into(), "cdr".into());
-        self.topics.push(Topic { name, type_name, format, offers, type_hash: String::new(), definition: None });
-        self.topics.len() - 1
-    }
-
-    fn add(&mut self, topic: usize, time_ns: i64, data: Bytes) {
-        self.messages.push(Message { topic, time_ns, sent_ns: time_ns, data });
-    }
-
+impl Recorded for Recording {
     /// `count` states each millisecond from 1 s, with their stamps.
     fn states(mut self, name: &str, joints: &[&str], count: i64) -> Self {
         let topic = self.topic(name, "sensor_msgs/msg/JointState");
@@ -144,13 +73,7 @@ impl Recording {
     }
 
     fn survey(&self) -> Survey {
-        let path = self.folder.path().join("a.mcap");
-        let mut writer = Writer::new(&path, std::fs::File::create(&path).unwrap(), &self.topics).unwrap();
-        for message in &self.messages {
-            writer.write(message).unwrap();
-        }
-        writer.finish().unwrap();
-        survey(&path)
+        survey(&self.write())
     }
 }
 

@@ -34,7 +34,7 @@ impl Pilot {
             }
             Change::Activate => {
                 self.running = Running::default();
-                self.due_secs = None;
+                self.decided_tick = None;
                 self.decided_at_secs = None;
                 "active: it decides, and commands nothing until it is armed"
             }

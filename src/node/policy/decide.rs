@@ -1,21 +1,20 @@
 //! Decisions: at the trained rate, by the stamps of the states.
 
-use super::{Acts, Pilot};
+use super::{Acts, Decided, Pilot};
 use crate::config::Purpose;
 use crate::data::{OptionState, Scene};
 use crate::error::{Error, Result};
 use crate::guard::{Target, Values};
 use crate::link::Measured;
 use crate::option::Running;
-use crate::policy::Decision;
 use crate::robot::{PerJoint, tcp};
 use crate::task::Arm;
 use nalgebra::Isometry3;
 
 /// States' stamps are this exact [s].
 const STAMP_SECS: f64 = 1e-3;
-/// Decisions that were left out before time is taken to have jumped.
-const LATE_DECISIONS: f64 = 10.0;
+/// Control ticks between two decisions beyond which time is taken to have jumped.
+const LATE_DECISIONS: i64 = 10;
 /// Decisions in the trail of the tool centre point.
 const TRAIL: usize = 200;
 
@@ -26,20 +25,18 @@ impl Pilot {
         let Some(contract) = self.loaded.as_ref().map(|loaded| loaded.snapshot.contract.clone()) else {
             return Ok(());
         };
-        if !self.is_decision_due(measured.stamp_secs, contract.control_period_secs) {
-            return Ok(());
-        }
+        let Some(tick) = self.tick_due(measured.stamp_secs, contract.control_period_secs) else { return Ok(()) };
         if std::mem::take(&mut self.new_goal) {
             self.running = Running::default(); // as an episode begins
             self.swap();
         }
-        let mut decided = self.choose(measured, &goal)?;
+        let mut decided = self.choose(tick, measured, &goal)?;
         let flat = contract.options.count == 1;
-        if decided.0.choice.option_terminated && !flat && self.swap() {
-            decided = self.choose(measured, &goal)?; // the option ended under the old weights; the new ones choose
+        if decided.0.decision.choice.option_terminated && !flat && self.swap() {
+            decided = self.choose(tick, measured, &goal)?; // the option ended under the old weights; the new ones choose
         }
-        let (decision, observation, target) = decided;
-        let choice = &decision.choice;
+        let (decided, target) = decided;
+        let (decision, choice) = (&decided.decision, &decided.decision.choice);
         let Some(loaded) = &mut self.loaded else { return Ok(()) };
         self.trouble = None;
         if !loaded.guard.is_quiet() {
@@ -47,7 +44,7 @@ impl Pilot {
             self.trouble = said.err().map(|error| error.to_string());
         }
         let switched = choice.option != choice.option_prev;
-        let (version, option_values) = (loaded.policy.version(), loaded.policy.values(&observation)?);
+        let (version, option_values) = (loaded.policy.version(), loaded.policy.values(&decided.observation)?);
         acts.target = Some(self.joints.command(measured.stamp_secs, &target));
         acts.scene = Some(self.scene(measured, &goal, choice.option, contract.options.count));
         acts.option = Some(OptionState {
@@ -59,27 +56,34 @@ impl Pilot {
             switched,
             termination_prob: choice.termination_prob,
             option_values,
-            option_probs: decision.over_options,
+            option_probs: decision.over_options.clone(),
         });
         self.running = decision.next;
+        acts.decided = Some(decided);
         self.decisions += 1;
         self.decided_at_secs = Some(now_secs);
         Ok(())
     }
 
-    /// Whether a control tick has come, by the stamp; counts those that found no state.
-    fn is_decision_due(&mut self, stamp_secs: f64, period_secs: f64) -> bool {
-        let due = self.due_secs.unwrap_or(stamp_secs);
-        if stamp_secs < due - STAMP_SECS {
-            return false;
+    /// The control tick that has come, in whole periods since stamp 0; counts those that found no state.
+    fn tick_due(&mut self, stamp_secs: f64, period_secs: f64) -> Option<i64> {
+        let tick = ((stamp_secs + STAMP_SECS) / period_secs).floor() as i64;
+        let last = match self.decided_tick {
+            Some(last) => last,
+            // the first decision, too, falls on the beginning of a tick
+            None if stamp_secs - tick as f64 * period_secs <= STAMP_SECS => tick - 1,
+            None => tick,
+        };
+        self.decided_tick = Some(tick.max(last));
+        let passed = tick - last;
+        if passed < 1 {
+            return None;
         }
-        let late = ((stamp_secs - due + STAMP_SECS) / period_secs).floor();
-        self.missed += late as u64;
-        if late > LATE_DECISIONS {
+        self.missed += passed as u64 - 1;
+        if LATE_DECISIONS < passed {
             self.running = Running::default();
         }
-        self.due_secs = Some(due + (late + 1.0) * period_secs);
-        true
+        Some(tick)
     }
 
     /// What a person looks at.
@@ -98,15 +102,16 @@ impl Pilot {
         }
     }
 
-    /// The policy's choice; its observation; and where it leads the arm.
-    fn choose(&self, measured: &Measured, goal: &Isometry3<f64>) -> Result<(Decision, Vec<f32>, PerJoint)> {
+    /// The policy's choice at a control tick, and where it leads the arm. Its draws hang on seed and tick alone.
+    fn choose(&self, tick: i64, measured: &Measured, goal: &Isometry3<f64>) -> Result<(Decided, PerJoint)> {
         let Some(loaded) = &self.loaded else { return Err(Error::invalid("there is no policy yet")) };
-        // dry, the arm stands where it was left: nothing leads it
-        let reference = if loaded.guard.is_quiet() { measured.position } else { loaded.guard.reference() };
+        // dry, another leads the arm, or it stands where it was left
+        let dry = loaded.guard.is_quiet();
+        let reference = if dry { self.led.unwrap_or(measured.position) } else { loaded.guard.reference() };
         let mut observation = Vec::new();
         let arm = Arm::new(measured.position, measured.velocity, reference);
         loaded.task.observe(&arm, goal, &mut observation);
-        let mut draws = [self.settings.seed.of(Purpose::Decisions).rng(self.decisions)];
+        let mut draws = [self.settings.seed.of(Purpose::Decisions).rng(tick as u64)];
         let decided = loaded.policy.decide(&observation, &[self.running], &mut draws, self.settings.sampling)?;
         let Some(decision) = decided.into_iter().next() else { return Err(Error::invalid("the policy said nothing")) };
         let contract = &loaded.snapshot.contract;
@@ -116,6 +121,6 @@ impl Pilot {
             let moved = reference[joint] + step_rad * f64::from(decision.choice.action[joint]);
             moved.clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
         });
-        Ok((decision, observation, target))
+        Ok((Decided { decision, arm, observation }, target))
     }
 }

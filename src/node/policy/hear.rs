@@ -2,7 +2,7 @@
 
 use super::{Loaded, Pilot};
 use crate::contract::Snapshot;
-use crate::data::{Change, GoalPose, Stage};
+use crate::data::{Change, GoalPose, JointState, Stage};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Swap};
 use crate::option::Running;
@@ -116,6 +116,22 @@ impl Pilot {
         self.new_goal |= !self.base_from_goal.is_some_and(same);
         self.base_from_goal = Some(goal);
         Ok(())
+    }
+
+    /// A command to the arm, whoever gave it. One that does not name every joint says nothing.
+    pub fn led(&mut self, command: &JointState) {
+        if let Ok(position) = self.joints.position(command) {
+            self.led = Some(position);
+            self.leash();
+        }
+    }
+
+    /// What leads a dry arm is drawn to the arm as the guard would draw it, after each state.
+    pub(super) fn leash(&mut self) {
+        if let (Some(led), Some(position)) = (&mut self.led, &self.position) {
+            let leash = self.settings.guard.leash_rad;
+            led.iter_mut().zip(position).for_each(|(led, at)| *led = led.clamp(at - leash, at + leash));
+        }
     }
 
     /// A simulator's clock.

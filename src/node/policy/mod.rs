@@ -21,9 +21,9 @@ use crate::error::{Error, Result};
 use crate::guard::{self, Guard, JointStates};
 use crate::link::{Command, Joints, Link, OUT_OF_ORDER_SECS, Preset, Rate, joint_names};
 use crate::option::Running;
-use crate::policy::{Policy, Sampling};
-use crate::robot::Robot;
-use crate::task::Task;
+use crate::policy::{Decision, Policy, Sampling};
+use crate::robot::{PerJoint, Robot};
+use crate::task::{Arm, Task};
 use nalgebra::Isometry3;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,6 +61,19 @@ pub struct Acts {
     pub option: Option<OptionState>,
     /// For a person to look at.
     pub scene: Option<Scene>,
+    /// The decision with what it was made on.
+    pub decided: Option<Decided>,
+}
+
+/// A decision and what it was made on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// What a transition records of it.
+    pub decision: Decision,
+    /// The arm as the task saw it.
+    pub arm: Arm,
+    /// Raw, D floats.
+    pub observation: Vec<f32>,
 }
 
 /// Everything that needs a policy.
@@ -88,8 +101,12 @@ pub struct Pilot {
     base_from_goal: Option<Isometry3<f64>>,
     new_goal: bool,
     running: Running,
-    /// Header stamp of the next decision [s].
-    due_secs: Option<f64>,
+    /// What another leads the arm by [rad].
+    led: Option<PerJoint>,
+    /// Newest measured position [rad].
+    position: Option<PerJoint>,
+    /// Control tick of the last decision: whole periods since stamp 0.
+    decided_tick: Option<i64>,
     /// Header stamp of the next command, where states have commands [s].
     tick_due_secs: Option<f64>,
     /// Steady time of the newest state.
@@ -145,7 +162,9 @@ impl Pilot {
             base_from_goal: None,
             new_goal: false,
             running: Running::default(),
-            due_secs: None,
+            led: None,
+            position: None,
+            decided_tick: None,
             tick_due_secs: None,
             state_at_secs: f64::NEG_INFINITY,
             stamp_secs: None,
@@ -214,9 +233,12 @@ impl Pilot {
         }
         self.state_at_secs = now_secs;
         let mut acts = Acts::default();
-        if let (Some(measured), true) = (measured?, self.active) {
-            self.decide(&measured, now_secs, &mut acts)?;
+        let measured = measured?;
+        if let (Some(measured), true) = (&measured, self.active) {
+            self.decide(measured, now_secs, &mut acts)?;
         }
+        self.position = measured.map(|measured| measured.position).or(self.position);
+        self.leash();
         if self.link.rate == Rate::PerState && self.is_due(state.stamp_secs) {
             acts.command = self.tick(state.stamp_secs, now_secs);
         }
@@ -263,7 +285,7 @@ impl Pilot {
                 return false;
             }
             if period < 0.0 {
-                (self.tick_due_secs, self.due_secs) = (None, None);
+                (self.tick_due_secs, self.decided_tick, self.led) = (None, None, None);
                 self.trail.clear();
             } else if period < 1.0 {
                 let share = if self.state_period_secs == 0.0 { 1.0 } else { 0.1 };

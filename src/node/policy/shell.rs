@@ -34,6 +34,8 @@ pub enum Request {
 pub struct Inputs {
     /// The newest joint states.
     pub states: mpsc::Receiver<JointState>,
+    /// The newest command to the arm, whoever gave it.
+    pub led: watch::Receiver<Option<JointState>>,
     /// The newest weights.
     pub weights: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The newest goal.
@@ -129,6 +131,9 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
             Ok(()) = inputs.clock.changed() => {
                 let clock = *inputs.clock.borrow_and_update();
                 pilot.clock(clock, start.elapsed().as_secs_f64());
+            }
+            Ok(()) = inputs.led.changed() => {
+                if let Some(command) = inputs.led.borrow_and_update().as_ref() { pilot.led(command); }
             }
             states = inputs.states.recv() => {
                 let Some(mut states) = states else { return Err(Error::invalid("the joint states have ended")) };

@@ -1,6 +1,6 @@
 //! Batches of transitions, and the outcomes of episodes.
 
-use super::{end, hash, run, stream};
+use crate::data::wire::{BatchMessage, EpisodeMessage, Stamp};
 use crate::data::{Batch, EpisodeStats};
 use crate::error::{Error, Result};
 use crate::ros::time;
@@ -28,19 +28,17 @@ impl From<&EpisodeStats> for msg::EpisodeStats {
     }
 }
 
-impl TryFrom<msg::EpisodeStats> for EpisodeStats {
-    type Error = Error;
-
-    fn try_from(message: msg::EpisodeStats) -> Result<Self> {
-        Ok(Self {
-            stamp_secs: time::secs(&message.stamp)?,
+impl From<msg::EpisodeStats> for EpisodeMessage {
+    fn from(message: msg::EpisodeStats) -> Self {
+        Self {
+            stamp: Stamp { sec: message.stamp.sec, nanosec: message.stamp.nanosec },
             rollout: message.rollout,
             env: message.env,
             episode: message.episode,
             version: message.version,
             episode_return: message.episode_return,
-            length: message.episode_length,
-            end: end(message.end)?,
+            episode_length: message.episode_length,
+            end: message.end,
             final_error: message.final_error,
             success: message.success,
             success_strict: message.success_strict,
@@ -48,7 +46,15 @@ impl TryFrom<msg::EpisodeStats> for EpisodeStats {
             option_steps: message.option_steps,
             option_runs: message.option_runs,
             forced_ends: message.forced_ends,
-        })
+        }
+    }
+}
+
+impl TryFrom<msg::EpisodeStats> for EpisodeStats {
+    type Error = Error;
+
+    fn try_from(message: msg::EpisodeStats) -> Result<Self> {
+        EpisodeMessage::from(message).try_into()
     }
 }
 
@@ -70,32 +76,35 @@ impl From<&Batch> for msg::TransitionBatch {
     }
 }
 
+/// All but rows and episodes.
+fn head(message: &msg::TransitionBatch) -> BatchMessage {
+    BatchMessage {
+        run: message.run.clone(),
+        life: message.life,
+        rollout: message.rollout.clone(),
+        incarnation: message.incarnation,
+        seq: message.seq,
+        base: message.base,
+        first_step: message.first_step,
+        phase: message.phase,
+        contract_hash: message.contract_hash.clone(),
+        fragments: Vec::new(),
+        episodes: Vec::new(),
+    }
+}
+
 impl TryFrom<msg::TransitionBatch> for Batch {
     type Error = Error;
 
-    fn try_from(mut message: msg::TransitionBatch) -> Result<Self> {
-        let fragments = std::mem::take(&mut message.fragments);
-        let episodes = std::mem::take(&mut message.episodes);
-        Ok(Self {
-            fragments: fragments.into_iter().map(TryInto::try_into).collect::<Result<_>>()?,
-            episodes: episodes.into_iter().map(TryInto::try_into).collect::<Result<_>>()?,
-            ..heading(&message)?
-        })
+    fn try_from(message: msg::TransitionBatch) -> Result<Self> {
+        let head = head(&message);
+        let fragments = message.fragments.into_iter().map(Into::into).collect();
+        let episodes = message.episodes.into_iter().map(Into::into).collect();
+        BatchMessage { fragments, episodes, ..head }.try_into()
     }
 }
 
 /// A batch without its rows: whose it is and its number, which a malformed batch still has, so that it gets its verdict.
 pub fn heading(message: &msg::TransitionBatch) -> Result<Batch> {
-    Ok(Batch {
-        run: run(&message.run)?,
-        life: message.life,
-        stream: stream(message.rollout.clone(), message.incarnation)?,
-        seq: message.seq,
-        base: message.base,
-        first_step: message.first_step,
-        phase: message.phase,
-        contract_hash: hash("contract_hash", &message.contract_hash)?,
-        fragments: Vec::new(),
-        episodes: Vec::new(),
-    })
+    head(message).heading()
 }

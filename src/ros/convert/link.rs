@@ -74,20 +74,12 @@ impl TryFrom<PoseStamped> for GoalPose {
 
     fn try_from(message: PoseStamped) -> Result<Self> {
         let Pose { position, orientation } = message.pose;
-        let position = [position.x, position.y, position.z];
-        let quaternion = [orientation.w, orientation.x, orientation.y, orientation.z];
-        finite("position", &position)?;
-        finite("orientation", &quaternion)?;
-        let norm = quaternion.iter().map(|part| part * part).sum::<f64>().sqrt();
-        if !(1e-6..1e6).contains(&norm) {
-            return Err(Error::invalid(format!("orientation is a quaternion of length {norm}; 1 is right")));
-        }
-        Ok(Self {
-            stamp_secs: time::secs(&message.header.stamp)?,
-            frame: message.header.frame_id,
-            position,
-            orientation: quaternion.map(|part| part / norm),
-        })
+        Self::new(
+            time::secs(&message.header.stamp)?,
+            message.header.frame_id,
+            [position.x, position.y, position.z],
+            [orientation.w, orientation.x, orientation.y, orientation.z],
+        )
     }
 }
 

@@ -1,10 +1,8 @@
 //! Snapshots of the policy.
 
-use super::{hash, run};
-use crate::contract::{Contract, Normaliser, Snapshot};
+use crate::contract::{PolicyWeights, Snapshot};
 use crate::error::{Error, Result};
 use r2r::handoff::msg;
-use std::sync::Arc;
 
 impl From<&Snapshot> for msg::PolicyWeights {
     fn from(snapshot: &Snapshot) -> Self {
@@ -32,40 +30,22 @@ impl TryFrom<msg::PolicyWeights> for Snapshot {
 
     /// Checks all but the dry forward: contract, shapes, finiteness, both hashes.
     fn try_from(message: msg::PolicyWeights) -> Result<Self> {
-        let (life, version) = (message.life, message.version);
-        from_message(message).map_err(|error| Error::invalid(format!("weights {life}.{version} are refused: {error}")))
+        PolicyWeights {
+            run: message.run,
+            life: message.life,
+            version: message.version,
+            updates: message.updates,
+            env_steps: message.env_steps,
+            random_warmup: message.random_warmup,
+            contract: message.contract,
+            contract_hash: message.contract_hash,
+            normaliser_mean: message.normaliser_mean,
+            normaliser_std: message.normaliser_std,
+            normaliser_clip: message.normaliser_clip,
+            normaliser_count: message.normaliser_count,
+            parameters: message.parameters,
+            hash: message.hash,
+        }
+        .try_into()
     }
-}
-
-fn from_message(message: msg::PolicyWeights) -> Result<Snapshot> {
-    let contract = Contract::from_json(&message.contract)?;
-    same("contract_hash", &message.contract_hash, &contract.hash())?;
-    let snapshot = Snapshot {
-        run: run(&message.run)?,
-        life: message.life,
-        version: message.version,
-        updates: message.updates,
-        env_steps: message.env_steps,
-        random_warmup: message.random_warmup,
-        contract: Arc::new(contract),
-        normaliser: Normaliser {
-            mean: message.normaliser_mean,
-            std: message.normaliser_std,
-            clip: message.normaliser_clip,
-            count: message.normaliser_count,
-        },
-        parameters: message.parameters.into(),
-    };
-    snapshot.check()?;
-    same("hash", &message.hash, &snapshot.hash())?;
-    Ok(snapshot)
-}
-
-fn same(what: &str, stated: &[u8], computed: &[u8; 32]) -> Result<()> {
-    let stated = hash(what, stated)?;
-    if stated == *computed {
-        return Ok(());
-    }
-    let short = |hash: &[u8; 32]| hex::encode(&hash[..4]);
-    Err(Error::invalid(format!("{what} is {} but the content has {}", short(&stated), short(computed))))
 }

@@ -17,11 +17,12 @@ fn armed(waits: bool) -> (usize, Option<Result<&'static str>>) {
     tell.try_send(world.state()).unwrap();
     world.stamp += TICK;
     let mut next = Some((tell, world.state()));
+    let (_led, led) = watch::channel(None);
     let (_weights, weights) = watch::channel(None);
     let (_goal, goal) = watch::channel(None);
     let (_clock, clock) = watch::channel(0.0);
     let (_writers, publishers) = watch::channel(1);
-    let inputs = Inputs { states, weights, goal, clock, publishers, requests };
+    let inputs = Inputs { states, led, weights, goal, clock, publishers, requests };
     let (sent, commands) = std::sync::mpsc::channel();
     let outputs = Outputs {
         commands: Box::new(move |_| {

@@ -1,0 +1,326 @@
+//! Bags whose every answer is known: an arm that was really moved, and transitions that were really decided.
+
+use super::trace::Mean;
+use super::*;
+use crate::bag::Bag;
+use crate::bag::tests::recording::{self, Recording};
+use crate::config::{Config, Purpose, Seed};
+use crate::contract::{Contract, Normaliser, Snapshot};
+use crate::data::{Batch, End, Final, Fragment, GoalPose, JointState, OptionState, StreamId, Transition};
+use crate::link::{Command, Preset};
+use crate::node::policy::{Pilot, Settings};
+use crate::option::Running;
+use crate::policy::{Policy, Sampling};
+use crate::robot::{ARM_DOF, READY, Robot};
+use rand::RngExt as _;
+use std::sync::Arc;
+use uuid::Uuid;
+
+const TICK: f64 = 1.0 / 60.0;
+const GOAL: [f64; 3] = [0.45, 0.15, 0.4];
+
+fn contract() -> Arc<Contract> {
+    Arc::new(Config { hidden: vec![8], ..Config::default() }.contract().unwrap())
+}
+
+fn snapshot(version: u64, spread: f32) -> Arc<Snapshot> {
+    let contract = contract();
+    let mut rng = Seed::root(7).rng(0);
+    let mut parameters: Vec<f32> = (0..contract.layout().len()).map(|_| rng.random_range(-0.3..0.3)).collect();
+    let mut rng = Seed::root(version).rng(1);
+    parameters.iter_mut().for_each(|parameter| *parameter += spread * rng.random_range(-1.0f32..1.0));
+    Arc::new(Snapshot {
+        run: Uuid::from_u128(3),
+        life: 1,
+        version,
+        updates: 0,
+        env_steps: 0,
+        random_warmup: false,
+        normaliser: Normaliser::identity(contract.obs_size(), 10.0),
+        contract,
+        parameters: parameters.into(),
+    })
+}
+
+fn ns(secs: f64) -> i64 {
+    1_000_000_000_000 + (secs * 1e9).round() as i64
+}
+
+/// What an armed node said and heard from its first decision on, and the options that it published.
+fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
+    let settings = Settings {
+        arm: Robot::Panda,
+        preset: Preset::Isaac,
+        prefix: String::new(),
+        guard: Preset::Isaac.guard(),
+        seed: Seed::root(5),
+        sampling: Sampling::MeanAction,
+        autostart: true,
+    };
+    let mut pilot = Pilot::new(settings).unwrap();
+    pilot.weights(&snapshot(4, 0.0)).unwrap();
+    let (frame, position, orientation) = ("panda_link0".to_owned(), GOAL, [1.0, 0.0, 0.0, 0.0]);
+    pilot.goal(&GoalPose { stamp_secs: 0.0, frame, position, orientation }).unwrap();
+    let mut bag = Recording::new();
+    let topic = |bag: &mut Recording, name: &str, kind: &str| bag.topic(name, kind);
+    let states = topic(&mut bag, "/joint_states", "sensor_msgs/msg/JointState");
+    let commands = topic(&mut bag, "/joint_command", "sensor_msgs/msg/JointState");
+    let goals = topic(&mut bag, "/goal_pose", "geometry_msgs/msg/PoseStamped");
+    let options = topic(&mut bag, "/policy/option_state", "handoff/msg/OptionState");
+    let weights = topic(&mut bag, "/policy_weights", "handoff/msg/PolicyWeights");
+    bag.add(weights, ns(0.0), recording::weights(&snapshot(4, 0.0)));
+    bag.add(goals, ns(0.0), recording::goal("panda_link0", GOAL));
+    let lead = targets.then(|| topic(&mut bag, "/policy/target", "sensor_msgs/msg/JointState"));
+    let (mut position, mut velocity, mut said) = (READY, [0.0; ARM_DOF], Vec::new());
+    let mut recording = false;
+    for tick in 1..=660 {
+        let stamp = f64::from(tick) * TICK;
+        pilot.clock(stamp, stamp);
+        pilot.publishers(1);
+        if tick == 60 {
+            pilot.arm(stamp).unwrap();
+        }
+        let names = Robot::Panda.joint_names().to_vec();
+        let state = JointState { stamp_secs: stamp, names, position: position.to_vec(), velocity: velocity.to_vec() };
+        let acts = pilot.states(&state, stamp).unwrap();
+        recording |= 60 <= tick && acts.option.is_some();
+        if let Some(Command::Positions(command)) = &acts.command {
+            let before = position;
+            position = std::array::from_fn(|joint| command.position[joint]);
+            velocity = std::array::from_fn(|joint| (position[joint] - before[joint]) / TICK);
+        }
+        if !recording {
+            continue;
+        }
+        bag.add(states, ns(stamp), recording::joints(&state));
+        if let Some(Command::Positions(command)) = &acts.command {
+            bag.add(commands, ns(stamp + 0.003), recording::joints(command));
+        }
+        if let (Some(target), Some(lead)) = (&acts.target, lead) {
+            bag.add(lead, ns(stamp + 0.001), recording::joints(target));
+        }
+        if let Some(option) = &acts.option {
+            bag.add(options, ns(stamp + 0.002), recording::option(option));
+            said.push(option.clone());
+        }
+    }
+    (bag, said)
+}
+
+fn analysed(bag: &Recording, setup: &Setup) -> (Analysis, Vec<OptionState>) {
+    let mut decided = Vec::new();
+    let path = bag.write();
+    let found = analyse(
+        &Bag::open(&path).unwrap(),
+        setup,
+        &mut |decision: &Decision| decided.push(decision.clone()),
+        &mut |_| {},
+    );
+    (found.unwrap(), decided)
+}
+
+fn present(snapshot: &Arc<Snapshot>) -> Option<Present> {
+    Some(Present { from: "a run".into(), snapshot: snapshot.clone(), rewards: None })
+}
+
+#[test]
+fn what_an_armed_node_decided_is_decided_again() {
+    let (bag, said) = moved(true);
+    let (found, decided) = analysed(&bag, &Setup { seed: 5, ..Setup::default() });
+    assert_eq!(decided.len(), said.len());
+    // the reference is where the guard let the policy lead the arm: up to its leash that is where the policy wanted to go
+    let same = decided
+        .iter()
+        .zip(&said)
+        .filter(|(a, b)| (a.stamp_secs, a.option, a.duration) == (b.stamp_secs, b.option, b.duration));
+    assert!(same.count() as f64 > 0.95 * said.len() as f64);
+    let now = found.now.unwrap();
+    assert!(now.agreement.unwrap() > 0.95);
+    let ran: Vec<_> = now.options.iter().filter(|one| one.action.is_some()).collect();
+    assert!(ran.len() > 1);
+    for one in ran {
+        assert!(one.action.unwrap().mean.abs() < 1e-9, "the same weights on the same states: {one:?}");
+        assert!(one.transition.unwrap().mean < 0.01, "{one:?}");
+    }
+    assert!(found.notes.iter().any(|note| note.contains("--run RUN")), "{:?}", found.notes);
+    let health = found.health;
+    let latency = health.latency.unwrap();
+    assert!((latency.median_secs - 0.003).abs() < 1e-4 && latency.commands > 500);
+    // the arm is where it was told one tick ago
+    assert!(health.tracking.iter().all(|joint| joint.largest_rad < 1e-9), "{:?}", health.tracking);
+    assert_eq!(health.weights_lag.unwrap().mean, 0.0);
+    let options = found.options.unwrap();
+    assert_eq!(options.steps, said.len() as u64);
+    let switches = said.iter().skip(1).filter(|option| option.switched).count() as u64;
+    assert_eq!(options.switches, switches);
+    let episodes = found.episodes.unwrap();
+    assert_eq!((episodes.count, episodes.ends["the end of the bag"]), (1, 1));
+    assert_eq!(episodes.length.unwrap().mean, said.len() as f64 - 1.0);
+}
+
+#[test]
+fn states_and_commands_alone_with_a_run_and_a_goal_are_enough() {
+    let (whole, _) = moved(false);
+    let run = snapshot(9, 0.1);
+    let setup = Setup { present: present(&run), goal: Some(GOAL), ..Setup::default() };
+    let alone = whole.only(&["/joint_states", "/joint_command"]);
+    let (found, decided) = analysed(&alone, &setup);
+    let (with_goal, same) = analysed(&whole.only(&["/joint_states", "/joint_command", "/goal_pose"]), &setup);
+    assert_eq!(decided, same);
+    assert_eq!((found.decisions, with_goal.decisions), (decided.len() as u64, same.len() as u64));
+    assert!(decided.len() > 190 && decided.iter().all(|decision| decision.version == 9));
+    assert!(found.now.is_none() && found.critic.unwrap().td_errors.is_none());
+    assert!(found.notes.iter().any(|note| note.contains("no option_state")), "{:?}", found.notes);
+    let (without, _) = analysed(&alone, &Setup { goal: None, ..setup });
+    assert_eq!(without.decisions, 0);
+    assert!(without.notes.iter().any(|note| note.contains("--goal X,Y,Z")), "{:?}", without.notes);
+}
+
+/// Steps that a policy decided on made-up observations, as one batch. Every 50th ends an episode.
+fn transitions(acting: &Snapshot, steps: usize) -> Batch {
+    let (policy, size) = (Policy::new(acting).unwrap(), acting.contract.obs_size());
+    let observations: Vec<f32> = (0..(steps + 1) * size).map(|at| (at as f32 * 0.37).sin()).collect();
+    let (mut running, mut rows, mut finals) = (Running::default(), Vec::new(), Vec::new());
+    for t in 0..steps {
+        let mut draws = [Seed::root(2).of(Purpose::Decisions).rng(t as u64)];
+        let observation = &observations[t * size..(t + 1) * size];
+        let decided = policy.decide(observation, &[running], &mut draws, Sampling::Stochastic).unwrap();
+        let decision = decided.into_iter().next().unwrap();
+        let ends = t % 50 == 49;
+        running = if ends { Running::default() } else { decision.next };
+        if ends {
+            finals.push(Final { step: t, observation: vec![0.1; size] });
+        }
+        rows.push(Transition {
+            version: acting.version,
+            episode: t as u64 / 50,
+            t: t as u32 % 50,
+            stamp_secs: t as f64 * 0.05,
+            choice: decision.choice,
+            filtered: false,
+            intervened: false,
+            reward: 0.5,
+            end: if ends { End::Terminated } else { End::None },
+        });
+    }
+    Batch {
+        run: acting.run,
+        life: 1,
+        stream: StreamId { rollout: "r0".into(), incarnation: 1 },
+        seq: 0,
+        base: 0,
+        first_step: 0,
+        phase: 0,
+        contract_hash: acting.contract.hash(),
+        fragments: vec![Fragment { env: 0, first: 0, obs_size: size, steps: rows, observations, finals }],
+        episodes: vec![],
+    }
+}
+
+fn recorded(batch: &Batch) -> Recording {
+    let mut bag = Recording::new();
+    let topic = bag.topic("/transitions", "handoff/msg/TransitionBatch");
+    bag.add(topic, ns(1.0), recording::batch(batch));
+    bag
+}
+
+#[test]
+fn transitions_diverge_by_nothing_from_the_policy_that_made_them() {
+    let acting = snapshot(1, 0.0);
+    let bag = recorded(&transitions(&acting, 1000));
+    let (found, _) =
+        analysed(&bag, &Setup { present: present(&acting), against: present(&acting), ..Setup::default() });
+    for divergence in [found.now.unwrap(), found.between.unwrap()] {
+        for one in divergence.options.iter().filter(|one| one.transition.is_some()) {
+            let (action, transition) = (one.action.unwrap(), one.transition.unwrap());
+            assert!(action.rms < 1e-5 && transition.rms < 1e-5, "{one:?}");
+        }
+    }
+    assert_eq!(found.options.unwrap().steps, 1000);
+}
+
+#[test]
+fn what_was_sampled_and_what_is_worked_out_are_the_same_divergence() {
+    let (acting, other) = (snapshot(1, 0.0), snapshot(2, 0.15));
+    let bag = recorded(&transitions(&acting, 4000));
+    let (sampled, _) = analysed(&bag, &Setup { present: present(&other), ..Setup::default() });
+    let setup = Setup { present: present(&acting), against: present(&other), ..Setup::default() };
+    let (exact, _) = analysed(&bag, &setup);
+    let agree = |sampled: Mean, exact: Mean| {
+        assert!(0.0 < exact.mean);
+        // 1.96 standard errors are the margin; three of them are 1.53 margins
+        assert!((sampled.mean - exact.mean).abs() < 2.0 * (sampled.margin + exact.margin), "{sampled:?} {exact:?}");
+    };
+    for (sampled, exact) in sampled.now.unwrap().options.iter().zip(&exact.between.unwrap().options) {
+        agree(sampled.action.unwrap(), exact.action.unwrap());
+        agree(sampled.transition.unwrap(), exact.transition.unwrap());
+    }
+}
+
+/// A policy whose outputs are its biases, the same in all states.
+fn constant(mean: f32, over_options: [f32; 4], value: f32) -> Arc<Snapshot> {
+    let mut snapshot = (*snapshot(1, 0.0)).clone();
+    let layout = snapshot.contract.layout();
+    let mut parameters = vec![0.0; layout.len()];
+    for segment in &layout.segments {
+        let range = segment.range();
+        match segment.name.as_str() {
+            name if name.starts_with("option.") && name.ends_with(".mean.bias") => parameters[range].fill(mean),
+            "over_options.bias" => parameters[range].copy_from_slice(&over_options),
+            "termination.bias" => parameters[range].fill(-6.0),
+            "critic.value.bias" => parameters[range].fill(value),
+            _ => {}
+        }
+    }
+    snapshot.parameters = parameters.into();
+    Arc::new(snapshot)
+}
+
+#[test]
+fn divergences_and_td_errors_are_as_worked_out_by_hand() {
+    let (acting, other) = (constant(0.0, [0.0; 4], 2.0), constant(0.3, [1.0, 0.0, 0.0, 0.0], 0.0));
+    let bag = recorded(&transitions(&acting, 500));
+    let rewards = Some(Rewards { gamma: 0.9, scale: 0.25, cost: 0.0 });
+    let acting = Present { rewards, ..present(&acting).unwrap() };
+    let (found, _) = analysed(&bag, &Setup { present: Some(acting), against: present(&other), ..Setup::default() });
+    for one in &found.between.as_ref().unwrap().options {
+        // 7 joints, means 0.3 apart, standard deviations 1: 7 · 0.09 / 2
+        assert!((one.action.unwrap().mean - 0.315).abs() < 1e-6, "{one:?}");
+    }
+    // where nothing runs, p^ is P: log 4 + log of the logits' normaliser, less the mean logit, less log 4
+    let at_starts = ((3.0 + 1f64.exp()) / 4.0).ln() - 0.25;
+    let worst = &found.between.unwrap().worst[0];
+    assert!((worst.score - (0.315 + at_starts)).abs() < 1e-6, "{worst:?}");
+    let critic = found.critic.unwrap();
+    assert!((critic.values.mean - 2.0).abs() < 1e-6);
+    // 0.5 / 0.25 + 0.9 · 2 - 2 = 1.8, and 0 where nothing comes after: 10 of 500
+    let errors = critic.td_errors.unwrap();
+    assert!((errors.mean - 1.8 * 490.0 / 500.0).abs() < 1e-6, "{errors:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_would_be_right() {
+    let acting = snapshot(1, 0.0);
+    let refusal = |bag: &Recording, setup: &Setup| {
+        let path = bag.write();
+        analyse(&Bag::open(&path).unwrap(), setup, &mut |_| {}, &mut |_| {}).unwrap_err().to_string()
+    };
+    let (whole, _) = moved(false);
+    let said = refusal(&whole.only(&["/goal_pose"]), &Setup::default());
+    assert!(said.contains("no joint states") && said.contains("configs/record.yaml"), "{said}");
+    let fr3 = Arc::new(Config { hidden: vec![8], robot: Robot::Fr3, ..Config::default() }.contract().unwrap());
+    let fr3 = Arc::new(Snapshot { contract: fr3, ..(*acting).clone() });
+    let said = refusal(&whole, &Setup { present: present(&fr3), ..Setup::default() });
+    assert!(said.contains("panda_") && said.contains("fr3_joint1"), "{said}");
+    let said = refusal(&whole, &Setup { present: present(&acting), against: present(&fr3), ..Setup::default() });
+    assert!(said.contains("robot"), "{said}");
+    // transitions of another contract are left out, and said
+    let mut batch = transitions(&acting, 50);
+    batch.contract_hash = [9; 32];
+    let (found, _) = analysed(&recorded(&batch), &Setup { present: present(&acting), ..Setup::default() });
+    assert!(found.now.is_none() && found.notes.iter().any(|note| note.contains("50 transitions")), "{:?}", found.notes);
+    // without any policy there is still what happened
+    let (found, _) = analysed(&recorded(&transitions(&acting, 50)), &Setup::default());
+    assert_eq!(found.options.unwrap().steps, 50);
+    assert!(found.notes[0].contains("no policy"));
+}

@@ -1,0 +1,482 @@
+//! The one pass over a bag.
+
+use super::episodes::{Episode, Record};
+use super::health::Watch;
+use super::judge::Judge;
+use super::options::{Process, Step};
+use super::replay::{self, Places, Replay, joint_state};
+use super::rows::{self, Block};
+use super::topics::{self, Role, Topics};
+use super::trace::Axis;
+use super::{Analysis, PolicyName, attention};
+use crate::bag::{Bag, Message, Schema, Select, Survey, decode, message, robots};
+use crate::contract::{Contract, PolicyWeights, Snapshot};
+use crate::data::{Batch, Forced, OptionState};
+use crate::error::{Error, Result};
+use crate::policy::Sampling;
+use crate::robot::{ARM_DOF, PerJoint};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use super::judge::Rewards;
+/// What the present policy decides on a recorded state.
+pub type Decision = OptionState;
+
+/// A policy from outside of the bag.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// Where it is from, for people.
+    pub from: String,
+    /// It.
+    pub snapshot: Arc<Snapshot>,
+    /// How its critic was taught; none where that is not known.
+    pub rewards: Option<Rewards>,
+}
+
+/// How a bag is looked at.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The robot that is meant, where there are several.
+    pub namespace: Option<String>,
+    /// The policy of today; without it the newest of the bag.
+    pub present: Option<Present>,
+    /// Another policy.
+    pub against: Option<Present>,
+    /// Where the tool shall go, if the bag does not say [m, base frame].
+    pub goal: Option<[f64; 3]>,
+    /// Of the present policy's draws, as the node's `seed`.
+    pub seed: u64,
+    /// How actions are taken.
+    pub sampling: Sampling,
+    /// Where types may be looked up (AMENT_PREFIX_PATH).
+    pub prefixes: Vec<PathBuf>,
+}
+
+impl Default for Setup {
+    /// The bag alone.
+    fn default() -> Self {
+        let sampling = Sampling::MeanAction;
+        Self { namespace: None, present: None, against: None, goal: None, seed: 1, sampling, prefixes: Vec::new() }
+    }
+}
+
+/// Analyses a bag. `each` is given every decision of the present policy on recorded states; `progress` the messages read, of two passes.
+/// Refuses a bag that holds neither states of an arm nor transitions, and policies whose contracts disagree.
+pub fn analyse(
+    bag: &Bag,
+    setup: &Setup,
+    each: &mut dyn FnMut(&Decision),
+    progress: &mut dyn FnMut(u64),
+) -> Result<Analysis> {
+    let survey = Survey::take(bag, &setup.prefixes, progress)?;
+    let robot = robots::meant(&survey, setup.namespace.as_deref());
+    let topics = Topics::of(bag, &survey, robot.as_ref().ok(), &setup.prefixes);
+    let told = topics.has(Role::States);
+    if !told && !topics.has(Role::Transitions) {
+        let why =
+            robot.as_ref().err().cloned().unwrap_or_else(|| "its states are those of a lockstep simulator".into());
+        return Err(Error::invalid(format!(
+            "{} holds nothing to analyse: {why}; and no transitions. configs/record.yaml says what to record",
+            bag.path().display()
+        )));
+    }
+    let present = match &setup.present {
+        Some(given) => Some(given.clone()),
+        None => newest(bag, &topics)?,
+    };
+    if let (Some(present), Some(against)) = (&present, &setup.against) {
+        alike(&present.snapshot.contract, &present.from, &against.snapshot.contract, &against.from)?;
+    }
+    let robot = robot.ok().filter(|_| told);
+    let mut walk = Walk::new(&survey, &topics, setup, present.as_ref(), robot.as_ref())?;
+    let select = Select { topics: Some(topics.roles.keys().copied().collect()), ..Select::default() };
+    let mut messages = bag.read(&select)?;
+    let mut count = survey.messages;
+    while let Some(message) = messages.read()? {
+        count += 1;
+        progress(count);
+        if let Some((role, schema)) = topics.roles.get(&message.topic) {
+            walk.message(*role, schema, &message, each)?;
+        }
+    }
+    walk.finish(survey, present.as_ref())
+}
+
+/// The newest weights of the bag.
+fn newest(bag: &Bag, topics: &Topics) -> Result<Option<Present>> {
+    if !topics.has(Role::Weights) {
+        return Ok(None);
+    }
+    let select = Select { topics: Some(topics.of_role(Role::Weights)), ..Select::default() };
+    let mut found: Option<Arc<Snapshot>> = None;
+    for message in bag.read(&select)? {
+        let message = message?;
+        let Some((_, schema)) = topics.roles.get(&message.topic) else { continue };
+        let snapshot = decode::<PolicyWeights>(schema, &message.data).and_then(Snapshot::try_from);
+        found = snapshot.ok().map(Arc::new).or(found);
+    }
+    Ok(found.map(|snapshot| Present { from: "the bag".into(), snapshot, rewards: None }))
+}
+
+/// Refuses two contracts that differ in more than their networks.
+fn alike(one: &Contract, ours: &str, other: &Contract, theirs: &str) -> Result<()> {
+    let network = one.network.clone();
+    one.require_same(ours, &Contract { network, ..other.clone() }, theirs)
+}
+
+fn name(policy: &Present) -> PolicyName {
+    let Present { from, snapshot, .. } = policy;
+    PolicyName { from: from.clone(), run: snapshot.run.to_string(), version: snapshot.age() }
+}
+
+struct Walk<'a> {
+    setup: &'a Setup,
+    start_ns: i64,
+    contract: Option<Arc<Contract>>,
+    judge: Option<Judge>,
+    replay: Option<Replay>,
+    joints: Option<[String; ARM_DOF]>,
+    places: [Places; 2],
+    record: Record,
+    process: Process,
+    watch: Watch,
+    /// Options were published: they say what the policy did. Else its decisions of today stand for them.
+    published: bool,
+    target_leads: bool,
+    last_stamp_ns: i64,
+    newest: u64,
+    envs: BTreeMap<(String, u32), usize>,
+    /// Last receipt by stream [s].
+    received: BTreeMap<(String, u64), f64>,
+    refused: BTreeMap<String, u64>,
+    transitions: u64,
+    notes: Vec<String>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        survey: &Survey,
+        topics: &Topics,
+        setup: &'a Setup,
+        present: Option<&Present>,
+        robot: Option<&robots::RobotTopics<'_>>,
+    ) -> Result<Self> {
+        let axis = Axis { secs: survey.duration_secs };
+        let contract = present.map(|present| present.snapshot.contract.clone());
+        let options = survey.topics.iter().find(|topic| topic.type_name == "handoff/msg/OptionState");
+        let period = contract.as_ref().map(|contract| contract.control_period_secs);
+        let period = period.or_else(|| options.and_then(|topic| topic.median_interval_secs)).unwrap_or(0.05);
+        let mut walk = Self {
+            setup,
+            start_ns: survey.start_ns.unwrap_or(0),
+            contract: contract.clone(),
+            judge: None,
+            replay: None,
+            joints: None,
+            places: Default::default(),
+            record: Record::new(axis),
+            process: Process::new(axis, period),
+            watch: Watch::new(axis),
+            published: topics.has(Role::Options),
+            target_leads: topics.has(Role::Target),
+            last_stamp_ns: i64::MIN,
+            newest: 0,
+            envs: BTreeMap::new(),
+            received: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            transitions: 0,
+            notes: Vec::new(),
+        };
+        if robot.is_some() {
+            walk.envs.insert((String::new(), 0), 0); // the robot is the first
+            walk.joints = robot.and_then(topics::joints);
+        }
+        let Some(present) = present else {
+            walk.notes.push("no policy: neither are weights in the bag, nor was a run given (--run RUN)".into());
+            return Ok(walk);
+        };
+        let against = setup.against.as_ref().map(|against| &*against.snapshot);
+        walk.judge = Some(Judge::new(axis, &present.snapshot, against, present.rewards)?);
+        if let Some(robot) = robot {
+            let (arm, prefix, joints) = topics::arm(robot, &present.snapshot.contract)?;
+            let base_frame = joints[0].replace("_joint1", "_link0");
+            let mut replay = Replay::new(&present.snapshot.contract, arm, &prefix, setup.seed, setup.sampling)?;
+            if setup.present.is_some() {
+                replay.weights(&present.snapshot);
+            }
+            if let Some(goal) = setup.goal {
+                replay.goal(&crate::data::GoalPose::new(0.0, base_frame, goal, [1.0, 0.0, 0.0, 0.0])?);
+            } else if !topics.has(Role::Goal) {
+                let goal = format!("{}/goal_pose", robot.namespace.trim_end_matches('/'));
+                walk.notes
+                    .push(format!("no goal was recorded on {goal}, so nothing is decided: give it with --goal X,Y,Z"));
+            }
+            if !topics.has(Role::Commands) && !topics.has(Role::Target) {
+                walk.notes.push("no commands: actions are taken to start where the arm stands".into());
+            }
+            (walk.replay, walk.joints) = (Some(replay), Some(joints));
+        }
+        if present.snapshot.contract.network.architecture == crate::contract::Architecture::OffPolicy {
+            walk.notes.push("the critics of off-policy learning stay with the learner: no values".into());
+        } else if present.rewards.is_none() {
+            walk.notes.push("the scale of rewards is not in the bag: give the run (--run RUN) for TD errors".into());
+        }
+        Ok(walk)
+    }
+
+    fn message(
+        &mut self,
+        role: Role,
+        schema: &Schema,
+        message: &Message,
+        each: &mut dyn FnMut(&Decision),
+    ) -> Result<()> {
+        let at_secs = (message.time_ns.saturating_sub(self.start_ns)) as f64 * 1e-9;
+        // what does not decode was counted by the survey
+        match role {
+            Role::States => {
+                if let Ok(state) = decode::<message::JointState<'_>>(schema, &message.data) {
+                    self.state(&state, message.time_ns, at_secs, each)?;
+                }
+            }
+            Role::Commands | Role::Target => {
+                if let Ok(command) = decode::<message::JointState<'_>>(schema, &message.data) {
+                    self.command(role, &command, message.time_ns, at_secs);
+                }
+            }
+            Role::Goal => {
+                if let Ok(pose) = decode::<message::PoseStamped<'_>>(schema, &message.data)
+                    && let Some(replay) = &mut self.replay
+                    && let Ok(goal) = replay::goal(&pose)
+                {
+                    let ended = replay.goal(&goal);
+                    ended.iter().for_each(|episode| self.record.add(episode));
+                }
+            }
+            Role::Options => {
+                if let Ok(option) = decode::<message::OptionState<'_>>(schema, &message.data) {
+                    self.option(&option, at_secs);
+                }
+            }
+            Role::Diagnostics => {
+                if let Ok(array) = decode::<message::DiagnosticArray<'_>>(schema, &message.data) {
+                    self.watch.diagnostics(at_secs, &array);
+                }
+            }
+            Role::Weights => {
+                let snapshot = decode::<PolicyWeights>(schema, &message.data).and_then(Snapshot::try_from);
+                if let Ok(snapshot) = snapshot {
+                    self.weights(&Arc::new(snapshot));
+                }
+            }
+            Role::Transitions => {
+                let batch = decode::<message::BatchMessage>(schema, &message.data).and_then(Batch::try_from);
+                match batch {
+                    Ok(batch) => self.batch(&batch, at_secs)?,
+                    Err(error) => *self.refused.entry(error.to_string()).or_default() += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn weights(&mut self, snapshot: &Arc<Snapshot>) {
+        self.newest = self.newest.max(snapshot.version);
+        if let Some(judge) = &mut self.judge {
+            judge.keep(snapshot);
+        }
+        if let (Some(replay), None) = (&mut self.replay, &self.setup.present) {
+            replay.weights(snapshot);
+        }
+    }
+
+    fn state(
+        &mut self,
+        state: &message::JointState<'_>,
+        time_ns: i64,
+        at_secs: f64,
+        each: &mut dyn FnMut(&Decision),
+    ) -> Result<()> {
+        let stamp_ns = state.header.stamp.nanoseconds();
+        if stamp_ns < self.last_stamp_ns {
+            self.watch.void();
+        }
+        self.last_stamp_ns = stamp_ns;
+        let Some(joints) = &self.joints else { return Ok(()) };
+        if let Some(position) = self.places[0].position(joints, state) {
+            self.watch.state(stamp_ns, time_ns, at_secs, &position);
+        }
+        let Some(replay) = &mut self.replay else { return Ok(()) };
+        let (decision, ended) = replay.state(&joint_state(state), at_secs);
+        if let Some(episode) = ended {
+            self.record.add(&episode);
+        }
+        if let Some((decision, velocity)) = decision {
+            each(&decision);
+            if !self.published {
+                self.process.add(&Step {
+                    at_secs,
+                    env: 0,
+                    begins: false,
+                    option: decision.option,
+                    chosen: decision.duration == 1,
+                    forced: false,
+                    termination_prob: f64::from(decision.termination_prob),
+                    velocity: Some(velocity),
+                });
+            }
+            while let Some(block) = self.replay.as_mut().and_then(|replay| replay.block(false)) {
+                self.judge(&block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, role: Role, command: &message::JointState<'_>, time_ns: i64, at_secs: f64) {
+        let Some(joints) = &self.joints else { return };
+        if role == Role::Commands {
+            let position = self.places[1].position(joints, command);
+            self.watch.command(command.header.stamp.nanoseconds(), time_ns, at_secs, position);
+        }
+        if let (Some(replay), true) = (&mut self.replay, self.target_leads == (role == Role::Target)) {
+            replay.led(&joint_state(command));
+        }
+    }
+
+    fn option(&mut self, option: &message::OptionState<'_>, at_secs: f64) {
+        let (begins, velocity) = match &mut self.replay {
+            Some(replay) => replay.published(option),
+            None => (false, None),
+        };
+        let most = self.contract.as_ref().map_or(u32::MAX, |contract| contract.options.max_steps);
+        self.process.add(&Step {
+            at_secs,
+            env: 0,
+            begins,
+            option: option.option,
+            chosen: option.duration == 1,
+            forced: option.duration == 1 && self.process.age(0) == Some(most),
+            termination_prob: f64::from(option.termination_prob),
+            velocity,
+        });
+        if 0 < self.newest {
+            self.watch.lag(at_secs, option.version, self.newest);
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch, at_secs: f64) -> Result<()> {
+        for stats in &batch.episodes {
+            self.record.add(&Episode {
+                at_secs,
+                name: format!("episode {} of {} environment {}", stats.episode, stats.rollout, stats.env),
+                episode_return: f64::from(stats.episode_return),
+                length: stats.length,
+                end: rows::end(stats.end),
+                error: f64::from(stats.final_error),
+                success: stats.success,
+                success_strict: stats.success_strict,
+            });
+        }
+        let stream = (batch.stream.rollout.clone(), batch.stream.incarnation);
+        let since_secs = self.received.insert(stream, at_secs).unwrap_or(at_secs);
+        let fits = match &self.contract {
+            Some(contract) => crate::data::check(batch, contract, &contract.hash()),
+            None => Ok(()),
+        };
+        if let Err(refusal) = &fits {
+            *self.refused.entry(refusal.to_string()).or_default() += batch.steps();
+        }
+        for fragment in &batch.fragments {
+            let count = self.envs.len();
+            let env = *self.envs.entry((batch.stream.to_string(), fragment.env)).or_insert(count);
+            // sent together, made one after another since the batch before
+            let length = fragment.steps.len() as f64;
+            let at = |t: usize| since_secs + (at_secs - since_secs) * (t + 1) as f64 / length;
+            let place = |name| self.contract.as_ref().and_then(|contract| rows::field(contract, name));
+            let velocities = place("joint_velocity_rad_per_sec").filter(|_| fits.is_ok());
+            let leads = place("reference_minus_position_rad").filter(|_| fits.is_ok());
+            for (t, step) in fragment.steps.iter().enumerate() {
+                let observed = |range: &std::ops::Range<usize>| -> Option<PerJoint> {
+                    let floats = fragment.observation(t).get(range.clone())?;
+                    floats.iter().map(|&float| f64::from(float)).collect::<Vec<_>>().try_into().ok()
+                };
+                self.process.add(&Step {
+                    at_secs: at(t),
+                    env,
+                    begins: step.choice.forced == Forced::Init,
+                    option: step.choice.option,
+                    chosen: step.choice.option_terminated,
+                    forced: step.choice.forced == Forced::MaxSteps,
+                    termination_prob: f64::from(step.choice.termination_prob),
+                    velocity: velocities.as_ref().and_then(observed),
+                });
+                self.watch.interference(step.filtered, step.intervened);
+                if 0 < self.newest {
+                    self.watch.lag(at(t), step.version, self.newest);
+                }
+                if let Some(lead) = leads.as_ref().and_then(observed) {
+                    self.watch.tracked(at(t), &lead);
+                }
+            }
+            if fits.is_ok() {
+                self.transitions += fragment.steps.len() as u64;
+                self.judge(&Block::of(fragment, env, at))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, block: &Block) -> Result<()> {
+        self.judge.as_mut().map_or(Ok(()), |judge| judge.look(block))
+    }
+
+    fn finish(mut self, survey: Survey, present: Option<&Present>) -> Result<Analysis> {
+        let mut decisions = 0;
+        if let Some(mut replay) = self.replay.take() {
+            if let Some(block) = replay.block(true) {
+                self.judge(&block)?;
+            }
+            replay.end().iter().for_each(|episode| self.record.add(episode));
+            decisions = replay.decisions;
+            if let Some(refusal) = replay.refusal {
+                self.notes.push(format!(
+                    "{} messages were refused, as a node refuses them; the first: {refusal}",
+                    replay.refused
+                ));
+            }
+        }
+        for (reason, count) in self.refused.iter().take(3) {
+            self.notes.push(format!("{count} transitions were left out: {reason}"));
+        }
+        let source = match (decisions, self.transitions) {
+            (0, 0) => "messages alone".into(),
+            (decisions, 0) => format!("{decisions} decisions on recorded states"),
+            (0, transitions) => format!("{transitions} transitions"),
+            (decisions, transitions) => format!("{decisions} decisions on recorded states, {transitions} transitions"),
+        };
+        let options = self.process.finish();
+        if options.is_some() && !self.published && self.transitions == 0 {
+            self.notes
+                .push("no option_state was recorded: the options are those that the present policy would take".into());
+        }
+        let (now, between, critic) = self.judge.map_or((None, None, None), Judge::finish);
+        let mut found = Analysis {
+            survey,
+            source,
+            present: present.map(name),
+            against: self.setup.against.as_ref().map(name),
+            attention: Vec::new(),
+            notes: self.notes,
+            episodes: self.record.finish(),
+            options,
+            decisions,
+            now,
+            between,
+            critic,
+            health: self.watch.finish(),
+        };
+        found.attention = attention(&found);
+        Ok(found)
+    }
+}

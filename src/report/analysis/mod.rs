@@ -1,0 +1,58 @@
+//! What a person sees of an [`Analysis`]: a page that needs nothing but itself, and a table.
+
+mod page;
+mod plots;
+mod table;
+
+pub use page::page;
+pub use table::table;
+
+use crate::analysis::trace::Mean;
+use crate::analysis::{Analysis, PolicyName};
+
+/// A number with three digits that count.
+fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        1000.0.. => format!("{value:.0}"),
+        100.0.. => format!("{value:.1}"),
+        1.0.. => format!("{value:.2}"),
+        0.001.. => format!("{value:.4}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+fn mean(mean: Option<Mean>) -> String {
+    mean.map_or("-".into(), |mean| format!("{} ± {}", short(mean.mean), short(mean.margin)))
+}
+
+fn or_dash(value: Option<f64>) -> String {
+    value.map_or("-".into(), short)
+}
+
+fn millis(secs: f64) -> String {
+    format!("{} ms", short(1e3 * secs))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn policy(name: &PolicyName) -> String {
+    let (life, version) = name.version;
+    let run: String = name.run.chars().take(8).collect();
+    format!("version {life}.{version} of run {run}, from {}", name.from)
+}
+
+/// Rows of words and values that both page and terminal begin with.
+fn head(found: &Analysis) -> Vec<(&'static str, String)> {
+    let survey = &found.survey;
+    let mut rows = vec![
+        ("bag", survey.path.display().to_string()),
+        ("length", format!("{:.2} s, {} messages", survey.duration_secs, survey.messages)),
+        ("analysed", found.source.clone()),
+    ];
+    rows.extend(found.present.as_ref().map(|name| ("policy", policy(name))));
+    rows.extend(found.against.as_ref().map(|name| ("compared with", policy(name))));
+    rows
+}
