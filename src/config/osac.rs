@@ -66,7 +66,7 @@ pub struct Osac {
     pub option_entropy_end: f64,
     /// Recorded steps in which shares and exponents go from their first to their last value.
     pub anneal_steps: u64,
-    /// Weight of KL(use of the options || uniform), as a fraction of the values' standard deviation.
+    /// Weight of KL(mean P || uniform), as a fraction of the values' standard deviation.
     pub load_balance_coef: f64,
     /// Temperature of the terminations' entropy, as a fraction of the values' standard deviation.
     pub termination_temperature: f64,
@@ -105,7 +105,7 @@ impl Default for Osac {
             option_entropy_start: 0.5,
             option_entropy_end: 0.1,
             anneal_steps: 50_000,
-            load_balance_coef: 0.02,
+            load_balance_coef: 0.05,
             termination_temperature: 0.01,
             deliberation_cost: 0.02,
             termination_bias_init: -2.0,

@@ -30,17 +30,15 @@ pub(super) struct ActorLosses {
     pub(super) options: Option<OptionLosses>,
 }
 
-/// The losses of the option level. To it an option's worth is `W(s, o) = Qs(s, o) - c log(K mean h_o)`: what is in much use
-/// is worth less, by the slope of `c KL(mean h || uniform)`. c, eta and t are in units of the standard deviation of Qs.
+/// The losses of the option level.
 pub(super) struct OptionLosses {
-    /// `mean sum_o P(o) (alpha_P log P(o) - W(s, o))`: exact in the options.
+    /// `mean sum_o P(o) (alpha_P log P(o) - Qs(s, o)) + c KL(mean P || uniform)`: exact in the options.
     pub(super) over_options: f64,
-    /// `mean sum_o g_o (beta_o A_o - t H(beta_o))`, `A_o = W(s, o) - sum P W + eta`: at its optimum
-    /// `beta_o = sigmoid(-A_o / t)`.
+    /// `mean sum_o g_o (beta_o (Qs - V + eta) - t H(beta_o))`: at its optimum `beta_o = sigmoid(-(Qs - V + eta) / t)`.
     pub(super) termination: f64,
     /// Mean entropy of P.
     pub(super) entropy: f64,
-    /// KL(mean h || uniform).
+    /// KL(mean P || uniform).
     pub(super) balance: f64,
     /// Mean of beta over the belief that an option runs, K.
     pub(super) beta: Vec<f64>,
@@ -108,18 +106,17 @@ fn choose(
     let scale = std(soft_values);
     let (eta, temperature) = (scale * config.deliberation_cost, scale * config.termination_temperature);
     let logs: Vec<Vec<f64>> = (0..outputs.len()).map(|row| outputs.log_over_options(row)).collect();
-    let mut use_of = vec![0.0; options];
-    for shares in picked.responsibility.chunks_exact(options) {
-        use_of.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share / rows);
-    }
+    let mut law = vec![0.0; options];
+    logs.iter().for_each(|log| law.iter_mut().zip(log).for_each(|(law, log)| *law += log.exp() / rows));
     let popular: Vec<f64> =
-        use_of.iter().map(|share| (share.max(f64::from(f32::MIN_POSITIVE)) * options as f64).ln()).collect();
+        law.iter().map(|law| (law.max(f64::from(f32::MIN_POSITIVE)) * options as f64).ln()).collect();
+    let balance = law.iter().zip(&popular).map(|(law, log)| law * log).sum();
     let weight = scale * config.load_balance_coef;
     let mut losses = OptionLosses {
-        over_options: 0.0,
+        over_options: weight * balance,
         termination: 0.0,
         entropy: 0.0,
-        balance: use_of.iter().zip(&popular).map(|(share, log)| share * log).sum(),
+        balance,
         beta: vec![0.0; options],
         spread: 0.0,
     };
@@ -127,14 +124,14 @@ fn choose(
     let first = options * outputs.action_size();
     for (row, (log_over, soft)) in logs.iter().zip(soft_values.chunks_exact(options)).enumerate() {
         let out = &mut heads[row * outputs.width() + first..][..2 * options];
-        let worth: Vec<f64> = soft.iter().zip(&popular).map(|(soft, log)| soft - weight * log).collect();
-        let stop = value(log_over, &worth) - eta;
+        let stop = value(log_over, soft) - eta;
         // The loss by P, but for a constant, which a softmax does not feel.
-        let by_over: Vec<f64> = log_over.iter().zip(&worth).map(|(log, worth)| alphas.option * log - worth).collect();
+        let by_over: Vec<f64> =
+            (0..options).map(|o| alphas.option * log_over[o] - soft[o] + weight * popular[o]).collect();
         let middle = value(log_over, &by_over);
-        losses.over_options += middle / rows;
         for option in 0..options {
             let over = log_over[option].exp();
+            losses.over_options += over * (alphas.option * log_over[option] - soft[option]) / rows;
             losses.entropy -= over * log_over[option] / rows;
             out[options + option] = (over * (by_over[option] - middle) / rows) as f32;
 
@@ -142,7 +139,7 @@ fn choose(
             let clamped = logit.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
             let (log_stop, log_go) = (log_sigmoid(clamped), log_sigmoid(-clamped));
             let (beta, running) = (log_stop.exp(), picked.running[row * options + option]);
-            let advantage = worth[option] - stop;
+            let advantage = soft[option] - stop;
             let entropy = -beta * log_stop - (1.0 - beta) * log_go;
             losses.termination += running * (beta * advantage - temperature * entropy) / rows;
             losses.beta[option] += running * beta;

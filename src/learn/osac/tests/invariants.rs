@@ -123,6 +123,7 @@ fn clones_leave_nothing_to_choose_and_only_the_cost_to_end() {
 fn losses_touch_their_own_parameters_only() {
     let contract = off_policy(3, &[16, 8]);
     let parameters = Parameters::new(&contract);
+    let usual = Config { load_balance_coef: 0.0, ..config() };
     let wide = Config { deliberation_cost: 0.9, termination_temperature: 0.9, load_balance_coef: 0.9, ..config() };
     let gradient = |picked: &Picked, config: &Config, alphas: Temperatures| {
         let networks = parameters.networks(&contract);
@@ -135,19 +136,19 @@ fn losses_touch_their_own_parameters_only() {
     };
     let chosen = picked(&contract);
     let moves = |change: &str, other: Vec<f32>, touches: fn(Group) -> bool| {
-        let usual = gradient(&chosen, &config(), ALPHAS);
+        let before = gradient(&chosen, &usual, ALPHAS);
         for segment in &contract.layout().segments {
-            let differs = usual[segment.range()] != other[segment.range()];
+            let differs = before[segment.range()] != other[segment.range()];
             assert_eq!(differs, touches(segment.group), "{change} moves {}", segment.name);
         }
     };
     let nobody = Picked { responsibility: vec![0.0; chosen.responsibility.len()], ..picked(&contract) };
     let policy = |group: Group| matches!(group, Group::Trunk | Group::Option(_));
-    moves("responsibility", gradient(&nobody, &config(), ALPHAS), policy);
+    moves("responsibility", gradient(&nobody, &usual, ALPHAS), policy);
     let stopped = Picked { running: vec![0.0; chosen.running.len()], ..picked(&contract) };
-    moves("what runs", gradient(&stopped, &config(), ALPHAS), |group| group == Group::Termination);
+    moves("what runs", gradient(&stopped, &usual, ALPHAS), |group| group == Group::Termination);
     let warm = Temperatures { option: 0.9, ..ALPHAS };
-    moves("alpha of P", gradient(&chosen, &config(), warm), |group| group == Group::OverOptions);
+    moves("alpha of P", gradient(&chosen, &usual, warm), |group| group == Group::OverOptions);
     moves("the option level", gradient(&chosen, &wide, ALPHAS), |group| {
         matches!(group, Group::OverOptions | Group::Termination)
     });
