@@ -175,6 +175,7 @@ impl Config {
         if algo == Algo::Osac {
             // K options cost the critics K rows a step.
             config.learner.osac.batch_size = 128;
+            config.learner.osac.actor_batch_size = 64;
         }
         config
     }

@@ -112,6 +112,7 @@ impl Own {
     fn new(name: &'static str, algo: Algo) -> Result<Self> {
         let mut config = Config { hidden: HIDDEN.to_vec(), ..Config::of(algo) };
         config.learner.osac.batch_size = BATCH;
+        config.learner.osac.actor_batch_size = BATCH;
         config.learner.osac.warmup_steps = REMEMBERED;
         config.learner.osac.update_to_data = 1.0;
         config.learner.osac.slack_steps = 32;
