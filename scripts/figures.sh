@@ -17,7 +17,7 @@ last = rows[-1]
 
 def after(key, bar):
     """Of the last 100 training episodes, actions sampled."""
-    first = next((row for row in rows if bar <= row.get(key, 0)), None)
+    first = next((row for row in rows if bar <= (row.get(key) or 0)), None)
     return f"{first['env_steps']:,} steps, {first['wall_secs']:.0f} s" if first else "-"
 
 learned = f"{after('charts/success', 0.99)} | {after('charts/success_strict', 0.97)}"

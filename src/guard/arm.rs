@@ -9,7 +9,7 @@ use crate::robot::{ARM_DOF, PerJoint, jacobian};
 use nalgebra::{SMatrix, SVector};
 
 /// The speed of the tool centre point is planned at this share of its cap: a stop bends, and its way is looked at in a few places.
-const SPEED_HEADROOM: f64 = 0.9;
+const SPEED_HEADROOM: f64 = 0.8;
 /// Halvings in the search for the share of braking that keeps the speed.
 const HALVINGS: u32 = 8;
 /// A way is looked at in steps of at most so much of a joint [rad] ...
@@ -97,16 +97,21 @@ impl Arm {
         motions.map(|motions| (positions(&motions), motions.map(|motion| motion.velocity))).collect()
     }
 
-    /// Other bounds. They hold as soon as the motion obeys them; until then the arm brakes under the old.
+    /// Other bounds. They hold as soon as the motion obeys them and its stop under them has room; until then the arm brakes
+    /// under the old.
     pub(super) fn rebound(&mut self, bounds: [Bounds; ARM_DOF]) {
         self.next_bounds = Some(bounds);
     }
 
     fn adopt(&mut self) -> bool {
         let Some(bounds) = self.next_bounds else { return true };
-        if self.motions.iter().zip(&bounds).all(|(motion, bounds)| bounds.hold(*motion, motion.position)) {
-            self.bounds = bounds;
+        let obeyed = self.motions.iter().zip(&bounds).all(|(motion, bounds)| bounds.hold(*motion, motion.position));
+        let before = std::mem::replace(&mut self.bounds, bounds);
+        let here = self.motions.map(|next| Step { next, jerk: None, limited: false });
+        if obeyed && self.blocked_by(&here, self.space.room(&self.positions())).is_none() {
             self.next_bounds = None;
+        } else {
+            self.bounds = before;
         }
         self.next_bounds.is_none()
     }

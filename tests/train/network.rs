@@ -118,7 +118,7 @@ fn hosts(name: &str) -> Option<Hosts> {
 fn parameters(run: &Path, folder: &Path, mode: &str) -> String {
     let file = folder.join("parameters.yaml");
     let text = format!(
-        "/**: {{ros__parameters: {{hidden: [8, 8], audit: true, rollout: {{id: far, num_envs: 1, fragment_steps: 3}}, \
+        "/**: {{ros__parameters: {{hidden: [8, 8], audit: true, rollout: {{id: far, num_envs: 1, fragment_steps: 3, window: 8}}, \
          sim: {{threads: 1}}, train: {{minutes: 0.0}}, \
          learner: {{run_dir: {}, update_mode: {mode}, num_steps_per_env: 40, batch_steps: 12, max_lag: 1000, save_interval: 5}}}}}}",
         run.display()

@@ -228,7 +228,7 @@ fn the_workspace_ends_the_way() {
     let config = Config { workspace_max_m: [0.85, 0.2, 1.2], ..simulated() };
     let pose = led_against(config, &ready_with(0, 0.99), Reason::Workspace);
     let y = tcp(&pose).translation.y;
-    assert!((0.195..=0.2).contains(&y), "{y}");
+    assert!((0.192..=0.2).contains(&y), "{y}");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn the_floor_ends_the_way() {
     let config = Config { floor_m: 0.1, floor_margin_m: 0.05, workspace_min_m: [-2.0; 3], ..simulated() };
     let pose = led_against(config, &ready_with(1, 1.4), Reason::Floor);
     let above = floor_clearance(&pose, 0.1);
-    assert!((0.05..0.055).contains(&above), "{above}");
+    assert!((0.05..0.058).contains(&above), "{above}");
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn the_arm_does_not_touch_itself() {
     let config = Config { self_margin_m: 0.05, workspace_min_m: [-2.0; 3], workspace_max_m: [2.0; 3], ..simulated() };
     let pose = led_against(config, &folded, Reason::SelfCollision);
     let clear = self_clearance(&pose);
-    assert!((0.05..0.058).contains(&clear), "{clear}");
+    assert!((0.05..0.061).contains(&clear), "{clear}");
 }
 
 #[test]
@@ -271,9 +271,9 @@ fn a_tip_at_its_speed_limit_is_told() {
     bench.lead(&ready_with(0, 0.15), 0.3);
     bench.lead(&ready_with(0, 0.5), 0.2);
     assert!(bench.says("raise guard.tcp_speed_m_per_sec"), "{}", bench.guard.report().sentence);
-    // 90 % of the cap, 0.30689 m from the axis
+    // 80 % of the cap, 0.30689 m from the axis
     let speed = bench.sent.last().unwrap().velocities[0] * 0.30689;
-    assert!((0.0445..=0.0451).contains(&speed), "{speed}");
+    assert!((0.0395..=0.0401).contains(&speed), "{speed}");
 }
 
 #[test]
