@@ -1,7 +1,7 @@
 //! `handoff eval` and `handoff curve`.
 
 use super::evaluate::{self, Play};
-use super::{cli, status};
+use super::{cli, recording, status};
 use crate::config::{Config, Sim};
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
@@ -15,7 +15,8 @@ use std::sync::Arc;
 pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
     let which = if arguments.best { Which::Best } else { Which::Newest };
     let sampling = if arguments.stochastic { Sampling::Stochastic } else { Sampling::MeanAction };
-    let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling)?;
+    let record = arguments.record.as_deref();
+    let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling, record)?;
     if arguments.json {
         let json = serde_json::to_string(&evaluation)
             .map_err(|error| Error::invalid(format!("the evaluation cannot be written as JSON: {error}")))?;
@@ -31,7 +32,7 @@ pub(super) fn report(folder: &Path, config: &Config) -> Result<()> {
         return Err(Error::invalid(format!("{} has no checkpoint to evaluate", folder.display())));
     }
     let episodes = config.train.eval_episodes;
-    let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction)?;
+    let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction, None)?;
     print(&format!("{}\n\n{}\n{}", evaluation.table(rate), status::judged(folder)?, folder.display()))
 }
 
@@ -42,14 +43,25 @@ pub(super) fn curve(arguments: &cli::Curve) -> Result<()> {
     print(&arguments.out.display().to_string())
 }
 
-fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampling) -> Result<(Evaluation, f64)> {
+fn evaluation(
+    path: &Path,
+    which: Which,
+    episodes: usize,
+    seed: u64,
+    how: Sampling,
+    record: Option<&Path>,
+) -> Result<(Evaluation, f64)> {
     if episodes == 0 {
         return Err(Error::invalid("--episodes 0 evaluates nothing: give at least 1"));
     }
     crate::policy::set_threads(1);
     let run::Checkpoint { snapshot, config, .. } = run::load(&RunDir::resolve(path, which)?, None)?;
     let (snapshot, sim) = (Arc::new(snapshot), Sim { threads: 0, ..config.sim });
-    let Play { episodes, runs, termination_prob } = evaluate::play(&snapshot, &sim, episodes, seed, how)?;
+    let play = evaluate::play(&snapshot, &sim, episodes, seed, how)?;
+    if let Some(bag) = record {
+        recording::record(bag, &snapshot, &play, seed, how)?;
+    }
+    let Play { episodes, runs, termination_prob, .. } = play;
     let finished = |runs: &Vec<evaluate::OptionRun>| -> Vec<u32> {
         runs.iter().filter(|run| !run.censored).map(|run| run.steps).collect()
     };

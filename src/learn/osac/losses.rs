@@ -6,9 +6,9 @@
 //! `U(o, s) = (1 - beta_o) Qs(s, o) + beta_o (V(s) - eta)`, terminations in expectation, so that every option learns from
 //! every step, whichever acted.
 
-use super::twin::Twin;
 use crate::config::Osac as Config;
 use crate::defect::defect;
+use crate::learn::twin::Twin;
 use crate::option::TERMINATION_LOGIT_MAX;
 use crate::policy::{Heads, Network};
 use tch::{Kind, Tensor};

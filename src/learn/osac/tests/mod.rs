@@ -6,10 +6,11 @@ mod theorems;
 mod values;
 
 use super::losses::{Drawn, Networks, Picked, Temperatures};
-use super::twin::Twin;
-use super::{Osac, init};
+use super::Osac;
 use crate::config::{self, Prioritisation, Seed};
 use crate::contract::{Architecture, Contract, Layout, Network as Sizes};
+use crate::learn::twin::Twin;
+use crate::learn::uniform;
 use crate::policy::Network;
 use crate::policy::tests::{OBS, contract, snapshot};
 use crate::replay::Limiter;
@@ -61,7 +62,7 @@ struct Parameters {
 impl Parameters {
     fn new(contract: &Arc<Contract>) -> Self {
         let actor = |seed| snapshot(contract, seed, 0.4).parameters.to_vec();
-        let critics = |seed| init::parameters(&critics_layout(contract), 0, 0.0, Seed::root(seed));
+        let critics = |seed| uniform::parameters(&critics_layout(contract), 0, 0.0, Seed::root(seed));
         Self { actor: actor(1), slow_actor: actor(2), critics: critics(3), slow_critics: critics(4) }
     }
 

@@ -8,7 +8,7 @@ use super::{config, critics_layout, normal, off_policy};
 use crate::config::Osac as Config;
 use crate::contract::Contract;
 use crate::learn::osac::losses::{Drawn, Networks, Picked, Temperatures, actor_losses, targets};
-use crate::learn::osac::twin::Twin;
+use crate::learn::twin::Twin;
 use crate::option::tests::all_close;
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, OPTIONS, STATES, index, pairs, random, target};
 use crate::policy::{Network, floats};

@@ -6,7 +6,7 @@ use crate::contract::Normaliser;
 use crate::data::{Choice, End, Final, Forced, Fragment, NO_OPTION, Transition};
 use crate::learn::osac::gather::Frame;
 use crate::learn::osac::losses::{Imagined, actor_losses, imagine, targets};
-use crate::learn::osac::twin::Twin;
+use crate::learn::twin::Twin;
 use crate::option::{log_softmax, transition};
 use crate::policy::{Heads, Network, Outputs, floats};
 use crate::replay::{Priority, Replay, Shape};
