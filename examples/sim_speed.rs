@@ -7,6 +7,7 @@ use handoff::config::{Seed, Sim};
 use handoff::contract::Told;
 use handoff::data::{Operation, STATE_DOF};
 use handoff::error::Result;
+use handoff::link::Preset;
 use handoff::robot::{ARM_DOF, Robot};
 use handoff::sim::{Arms, HOME};
 use rand::RngExt as _;
@@ -53,10 +54,14 @@ fn arms(timestep_secs: f64, told: Told, cube: bool) -> Result<Arms> {
 
 fn main() -> Result<()> {
     let varied = Told { mass_range: 0.3, friction_range: 0.5, ..Told::default() };
-    for (name, told, cube) in
-        [("arm", Told::default(), false), ("arm, varied", varied, false), ("arm and cube", Told::default(), true)]
-    {
-        let mut arms = arms(1.0 / 240.0, told, cube)?;
+    let guard = Preset::Sim.guard();
+    for (name, told, cube, lead) in [
+        ("arm", Told::default(), false, None),
+        ("arm, led by the guard's law", Told::default(), false, Some(&guard)),
+        ("arm, varied", varied, false, None),
+        ("arm and cube", Told::default(), true, None),
+    ] {
+        let mut arms = arms(1.0 / 240.0, told, cube)?.led(lead)?;
         let start_secs = cpu_secs();
         run(&mut arms)?;
         let speed = ENVS as f64 * TICKS as f64 / (cpu_secs() - start_secs);

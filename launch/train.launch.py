@@ -1,6 +1,7 @@
 """The training graph: simulators, rollouts, one learner.
 
 ros2 launch handoff train.launch.py options:=4 envs:=32 rollouts:=2 minutes:=6
+ros2 launch handoff train.launch.py link:=isaac namespaces:=robot_1,robot_2       # on the robots of a simulator that runs
 ros2 launch handoff train.launch.py learner:=false first:=2 peers:=192.168.1.10   # more rollouts, on another host
 """
 
@@ -33,6 +34,8 @@ ARGUMENTS = [
     ("update_mode", "", "sync or async", "learner.update_mode"),
     ("envs", "32", "environments, over all rollouts", "train.envs"),
     ("rollouts", "2", "rollout nodes, each with its own simulator", "train.rollouts"),
+    ("link", "", "on robots that speak so: sim (paced ones, which start too), isaac, isaac_moveit, crisp, franka_fr3", "policy.link"),
+    ("namespaces", "", "with a link: namespaces of the robots, apart by commas, one rollout each", None),
     ("run", "", "run folder; default: runs/<task>__<time>", None),
     ("learner", "true", "false: only rollouts and simulators, for a learner elsewhere", None),
     ("first", "0", "number of the first rollout here; no two rollouts of a run may have the same", None),
@@ -74,9 +77,19 @@ def graph(context):
         parameters["train.minutes"] = float(parameters["train.minutes"])
     elif "train.env_steps" in parameters:
         parameters["train.minutes"] = 0.0
+    link, robots = given["link"], []
+    if link:
+        parameters["rollout.on_link"] = True
+        parameters.setdefault("learner.update_mode", "async")  # an arm does not wait
+        if link != "sim":
+            robots = [name.strip().strip("/") for name in given["namespaces"].split(",")]
+    elif given["namespaces"]:
+        raise ValueError(f"namespaces:={given['namespaces']} needs a link, e.g. link:=isaac")
     shared = ([given["config"]] if given["config"] else []) + [parameters]
     run = given["run"] or os.path.join("runs", f"{given['task'] or 'reach'}__{time.strftime('%Y%m%d-%H%M%S')}")
-    rollouts, envs, first = int(given["rollouts"]), int(given["envs"]), int(given["first"])
+    rollouts, envs, first = len(robots) or int(given["rollouts"]), int(given["envs"]), int(given["first"])
+    if link:
+        envs = rollouts
     if given["learner"] not in ("true", "false"):
         raise ValueError(f"learner:={given['learner']} must be true or false")
     if given["peers"] and given["discovery_server"]:
@@ -106,13 +119,16 @@ def graph(context):
             "rollout.num_envs": share,
             "sim.threads": 1,
         }
-        for name in ("sim", "rollout"):
+        namespace = robots[place] if robots else f"r{index}"
+        if link:
+            own |= {"sim.mode": "paced", "sim.clock": place == 0}
+        for name in ("rollout",) if robots else ("sim", "rollout"):
             nodes.append(
                 Node(
                     package="handoff",
                     executable=name,
                     name=name,
-                    namespace=f"r{index}",
+                    namespace=namespace,
                     parameters=shared + [own],
                     output="screen",
                     respawn=True,

@@ -9,8 +9,8 @@ use handoff::contract::Snapshot;
 use handoff::data::{EpisodeStats, Part};
 use handoff::node::trainer::Trainer;
 use handoff::policy::Sampling;
-use handoff::report::verdict::{Level, verdicts};
 use handoff::report::read;
+use handoff::report::verdict::{Level, verdicts};
 use handoff::run::{self, RunDir, Which};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn played(options: usize) -> (Arc<Snapshot>, Play) {
     let config = config(Algo::HsPpo, options);
     let trainer = Trainer::new(&config, Arc::new(config.contract().unwrap()), Uuid::from_u128(9), 1).unwrap();
     let snapshot = trainer.snapshot();
-    let play = play(&snapshot, &config.sim, 20, 3, Sampling::Stochastic).unwrap();
+    let play = play(&snapshot, &config, 20, 3, Sampling::Stochastic).unwrap();
     (snapshot, play)
 }
 
@@ -94,7 +94,7 @@ fn what_is_learned_from_a_bag_is_a_run_that_evaluates_resumes_and_goes_on_online
 
         let checkpoint = newest(&whole);
         assert_eq!((checkpoint.snapshot.updates, checkpoint.snapshot.env_steps), (3, 60 * 64));
-        let played = play(&Arc::new(checkpoint.snapshot.clone()), &config.sim, 4, 1, Sampling::MeanAction).unwrap();
+        let played = play(&Arc::new(checkpoint.snapshot.clone()), &config, 4, 1, Sampling::MeanAction).unwrap();
         assert_eq!(played.episodes.len(), 4);
 
         let mut part = config.clone();
@@ -163,7 +163,10 @@ fn what_cannot_be_learned_from_is_refused_with_a_sentence() {
     let mut all = own.clone();
     (all.learner.offline.validation, all.learner.offline.test) = (1e-9, 0.0);
     let said = refusal(&all, &bag);
-    assert!(said.contains("none of the 20 recorded episodes falls to the validation") && said.contains("--val 0"), "{said}");
+    assert!(
+        said.contains("none of the 20 recorded episodes falls to the validation") && said.contains("--val 0"),
+        "{said}"
+    );
     // weights alone
     let alone = folder.path().join("weights");
     let nothing = Play::default();
@@ -179,7 +182,17 @@ fn what_cannot_be_learned_from_is_refused_with_a_sentence() {
     let wide = Config { hidden: vec![32], ..own.clone() };
     let said = refusal(&wide, &stripped.display().to_string());
     assert!(said.contains("whose weights the bag lacks"), "{said}");
-    offline::algorithm(&Config { learner: handoff::config::Learner { offline: handoff::config::Offline { bags: bag, ..wide.learner.offline.clone() }, ..wide.learner.clone() }, ..wide }, &[]).unwrap();
+    offline::algorithm(
+        &Config {
+            learner: handoff::config::Learner {
+                offline: handoff::config::Offline { bags: bag, ..wide.learner.offline.clone() },
+                ..wide.learner.clone()
+            },
+            ..wide
+        },
+        &[],
+    )
+    .unwrap();
     // and online algorithms do not learn from bags, nor those from bags online
     assert!(Trainer::open(&own).err().unwrap().to_string().contains("--offline"));
     let mut online = config(Algo::HsPpo, 2);

@@ -173,6 +173,30 @@ fn train_launch_passes_its_arguments_on() {
 }
 
 #[test]
+fn train_launch_takes_robots_that_are_there_or_starts_paced_ones() {
+    let launch = root().join("launch/train.launch.py");
+    let graph = execute(&launch, &["link:=isaac", "namespaces:=arm_1,/arm_2"]);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let of = |executable: &str| nodes.iter().filter(|node| node["executable"] == executable).collect::<Vec<_>>();
+    assert_eq!((of("sim").len(), of("learner").len()), (0, 1));
+    let namespaces: Vec<_> = of("rollout").iter().map(|node| node["namespace"].as_str().unwrap()).collect();
+    assert_eq!(namespaces, ["arm_1", "arm_2"]);
+    for node in of("rollout") {
+        let config = configuration(node);
+        assert_eq!((config.policy.link, config.rollout.on_link, config.rollout.num_envs), (Preset::Isaac, true, 1));
+    }
+    let learner = configuration(of("learner")[0]).learner;
+    assert_eq!((learner.min_rollouts, learner.update_mode), (2, config::UpdateMode::Async));
+    let graph = execute(&launch, &["link:=isaac"]);
+    assert_eq!(graph["nodes"].as_array().unwrap().len(), 2, "a learner, and one robot without a namespace");
+    let graph = execute(&launch, &["link:=sim", "rollouts:=3"]);
+    let sims: Vec<_> = graph["nodes"].as_array().unwrap().iter().filter(|node| node["executable"] == "sim").collect();
+    let clocks: Vec<bool> = sims.iter().map(|node| configuration(node).sim.clock).collect();
+    assert_eq!(clocks, [true, false, false], "one clock for all");
+    assert!(sims.iter().all(|node| configuration(node).sim.mode == config::SimMode::Paced));
+}
+
+#[test]
 fn train_launch_starts_rollouts_alone_on_another_host() {
     let launch = root().join("launch/train.launch.py");
     for (told, name, value) in [

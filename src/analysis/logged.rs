@@ -102,7 +102,9 @@ fn take(
     };
     let Some(contract) = known.get(&batch.contract_hash) else {
         let hash = hex::encode(&batch.contract_hash[..4]);
-        let reason = format!("they are of the contract {hash}, whose weights the bag lacks, and which is not this configuration's");
+        let reason = format!(
+            "they are of the contract {hash}, whose weights the bag lacks, and which is not this configuration's"
+        );
         *left_out.entry(reason).or_default() += batch.steps();
         return Ok(());
     };

@@ -78,6 +78,13 @@ pub struct Train {
     /// `sync` (one version an update, waits) or `async` (no waiting, lag corrected).
     #[arg(long, value_name = "MODE")]
     pub update_mode: Option<String>,
+    /// On robots that speak so, not in lockstep: sim (paced ones, which start too), isaac, isaac_moveit, crisp, franka_fr3; through the
+    /// guard. Asynchronous unless told otherwise.
+    #[arg(long, conflicts_with = "serial")]
+    pub link: Option<String>,
+    /// With --link: namespaces of the robots, apart by commas, one rollout each [default: one robot without].
+    #[arg(long, value_name = "NS,NS", requires = "link")]
+    pub namespaces: Option<String>,
     /// The run folder to make [default: runs/<task>__<algo>__<seed>__<time>].
     #[arg(long, value_name = "FOLDER")]
     pub run: Option<PathBuf>,
@@ -89,7 +96,7 @@ pub struct Train {
     #[arg(long, value_name = "RUN", conflicts_with = "resume")]
     pub init_from: Option<PathBuf>,
     /// Learn from the transitions of these bags instead of acting, by `iql` unless `--algo bc`; needs no ROS.
-    #[arg(long, value_name = "BAG", num_args = 1.., conflicts_with_all = ["resume", "init_from", "serial", "peers", "discovery_server"])]
+    #[arg(long, value_name = "BAG", num_args = 1.., conflicts_with_all = ["resume", "init_from", "serial", "link", "peers", "discovery_server"])]
     pub offline: Vec<PathBuf>,
     /// With --offline: share of the episodes that validate [default: 0.1].
     #[arg(long, value_name = "SHARE", requires = "offline")]
@@ -123,7 +130,7 @@ pub struct Eval {
     #[arg(long)]
     pub stochastic: bool,
     /// Write the episodes as a bag, to analyse or to learn from (train --offline).
-    #[arg(long, value_name = "BAG")]
+    #[arg(long, value_name = "BAG", conflicts_with = "link")]
     pub record: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
@@ -131,6 +138,15 @@ pub struct Eval {
     /// The checkpoint with the best training score instead of the newest.
     #[arg(long)]
     pub best: bool,
+    /// The same episodes through a simulator's link too (sim, isaac, isaac_moveit): policy node and guard on the paced arm.
+    #[arg(long, value_name = "LINK", conflicts_with = "stochastic")]
+    pub link: Option<String>,
+    /// With --link: set a parameter of the guard, e.g. `--set guard.scale=0.1`; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "link")]
+    pub assignments: Vec<String>,
+    /// With --link: joints in another order with more joints between them, and no velocities.
+    #[arg(long, requires = "link")]
+    pub scrambled: bool,
 }
 
 /// `handoff status`.
@@ -424,6 +440,11 @@ impl Train {
             ("learner.offline.bags", (!self.offline.is_empty()).then(|| json!(bags(&self.offline)))),
             ("learner.offline.validation", self.val.map(|value| json!(value))),
             ("learner.init_from", self.init_from.as_ref().map(|value| json!(value))),
+            ("policy.link", self.link.as_ref().map(|value| json!(value))),
+            ("rollout.on_link", self.link.as_ref().map(|_| json!(true))),
+            ("train.namespaces", self.namespaces.as_ref().map(|value| json!(value))),
+            // an arm does not wait
+            ("learner.update_mode", self.link.as_ref().map(|_| json!("async"))),
             ("learner.update_mode", self.update_mode.as_ref().map(|value| json!(value))),
         ]
         .into_iter()
@@ -446,7 +467,10 @@ pub fn describe(config: &Config) -> String {
     };
     if config.algo.offline() {
         let (algo, steps) = (config.algo.name(), config.learner.offline.gradient_steps);
-        return format!("{} · {algo} · {options} · from bags · seed {} · {steps} gradient steps", config.task, config.seed);
+        return format!(
+            "{} · {algo} · {options} · from bags · seed {} · {steps} gradient steps",
+            config.task, config.seed
+        );
     }
     let mode = match config.learner.update_mode {
         UpdateMode::Sync => "sync",

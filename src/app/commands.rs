@@ -1,12 +1,15 @@
 //! `handoff eval` and `handoff curve`.
 
 use super::evaluate::{self, Play};
+use super::rehearse::{Wire, rehearse};
 use super::{cli, recording, status};
-use crate::config::{Config, Sim};
+use crate::config::{self, Config};
+use crate::data::EpisodeStats;
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
-use crate::report::{Curve, Evaluation, draw};
+use crate::report::{Curve, Evaluation, Pairs, Rehearsal, draw};
 use crate::run::{self, RunDir, Which};
+use crate::task::Judgement;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +18,14 @@ use std::sync::Arc;
 pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
     let which = if arguments.best { Which::Best } else { Which::Newest };
     let sampling = if arguments.stochastic { Sampling::Stochastic } else { Sampling::MeanAction };
+    if let Some(link) = &arguments.link {
+        let rehearsal = rehearsal(arguments, which, link)?;
+        let json = || {
+            serde_json::to_string(&rehearsal)
+                .map_err(|error| Error::invalid(format!("the evaluation cannot be written as JSON: {error}")))
+        };
+        return print(&if arguments.json { json()? } else { rehearsal.table() });
+    }
     let record = arguments.record.as_deref();
     let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling, record)?;
     if arguments.json {
@@ -43,6 +54,39 @@ pub(super) fn curve(arguments: &cli::Curve) -> Result<()> {
     print(&arguments.out.display().to_string())
 }
 
+/// The same episodes in lockstep and through a link.
+fn rehearsal(arguments: &cli::Eval, which: Which, link: &str) -> Result<Rehearsal> {
+    let mut parameters = serde_json::Map::new();
+    config::assign(&mut parameters, &format!("policy.link={link}"))?;
+    arguments.assignments.iter().try_for_each(|assignment| config::assign(&mut parameters, assignment))?;
+    let told = config::from_parameters(parameters.into())?;
+    let preset = told.policy.link;
+    let cli::Eval { run, episodes, seed, .. } = arguments;
+    let run::Checkpoint { snapshot, config, .. } = load(run, which, *episodes)?;
+    let snapshot = Arc::new(snapshot);
+    let lockstep = evaluate::play(&snapshot, &config, *episodes, *seed, Sampling::MeanAction)?;
+    let wire = if arguments.scrambled { Wire::Scrambled } else { Wire::Plain };
+    let side_by_side = evaluate::ENVIRONMENTS.min(*episodes);
+    let linked = rehearse(&snapshot, &config.sim, (preset, &told.guard), wire, *episodes, side_by_side, *seed)?;
+    let pairs = |of: fn(&EpisodeStats) -> bool, to: fn(&Judgement) -> bool| {
+        Pairs::new(lockstep.episodes.iter().map(of).zip(linked.iter().map(to)))
+    };
+    Ok(Rehearsal {
+        name: format!("through {}", preset.name()),
+        episodes: *episodes as u64,
+        success: pairs(|stats| stats.success, |judgement| judgement.success),
+        success_1cm: pairs(|stats| stats.success_strict, |judgement| judgement.success_strict),
+    })
+}
+
+fn load(path: &Path, which: Which, episodes: usize) -> Result<run::Checkpoint> {
+    if episodes == 0 {
+        return Err(Error::invalid("--episodes 0 evaluates nothing: give at least 1"));
+    }
+    crate::policy::set_threads(1);
+    run::load(&RunDir::resolve(path, which)?, None)
+}
+
 fn evaluation(
     path: &Path,
     which: Which,
@@ -51,13 +95,9 @@ fn evaluation(
     how: Sampling,
     record: Option<&Path>,
 ) -> Result<(Evaluation, f64)> {
-    if episodes == 0 {
-        return Err(Error::invalid("--episodes 0 evaluates nothing: give at least 1"));
-    }
-    crate::policy::set_threads(1);
-    let run::Checkpoint { snapshot, config, .. } = run::load(&RunDir::resolve(path, which)?, None)?;
-    let (snapshot, sim) = (Arc::new(snapshot), Sim { threads: 0, ..config.sim });
-    let play = evaluate::play(&snapshot, &sim, episodes, seed, how)?;
+    let run::Checkpoint { snapshot, config, .. } = load(path, which, episodes)?;
+    let snapshot = Arc::new(snapshot);
+    let play = evaluate::play(&snapshot, &config, episodes, seed, how)?;
     if let Some(bag) = record {
         recording::record(bag, &snapshot, &play, seed, how)?;
     }

@@ -1,6 +1,6 @@
 //! Plays episodes with a snapshot in the embedded simulator, without ROS: the same rollout machine, in one loop.
 
-use crate::config::{Purpose, Seed, Sim};
+use crate::config::{Config, Purpose, Seed, Sim};
 use crate::contract::Snapshot;
 use crate::data::{EpisodeStats, Forced, Fragment, StreamId};
 use crate::error::Result;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Environments that play side by side; a fixed number, so that the same seed plays the same episodes.
-const ENVIRONMENTS: usize = 16;
+pub const ENVIRONMENTS: usize = 16;
 /// Ticks between two looks at what was recorded.
 const TICKS: usize = 64;
 
@@ -39,16 +39,18 @@ pub struct Play {
     pub termination_prob: Vec<f64>,
 }
 
-/// Plays `episodes` episodes. Starts, goals, options and terminations hang below `seed` alone.
-pub fn play(snapshot: &Arc<Snapshot>, sim: &Sim, episodes: usize, seed: u64, sampling: Sampling) -> Result<Play> {
+/// Plays `episodes` episodes in the simulator of `config`. Starts, goals, options and terminations hang below `seed` alone.
+pub fn play(snapshot: &Arc<Snapshot>, config: &Config, episodes: usize, seed: u64, sampling: Sampling) -> Result<Play> {
     let contract = &snapshot.contract;
     let num_envs = episodes.min(ENVIRONMENTS);
     let task = crate::task::find(&contract.task)?;
-    let arms = Arms::new(num_envs, contract.robot, sim, contract.control_period_secs, task.cube())?;
+    let sim = Sim { threads: 0, ..config.sim.clone() };
+    let period = contract.control_period_secs;
+    let arms = Arms::new(num_envs, contract.robot, &sim, period, task.cube())?.led(config.lead())?;
     let mut lockstep = Lockstep::new(arms, 0);
     let stream = StreamId { rollout: "evaluation".into(), incarnation: 0 };
     let seed = Seed::root(seed).of(Purpose::Evaluation);
-    let mut rollout = Rollout::new(contract.clone(), num_envs, stream, seed, sampling)?;
+    let mut rollout = Rollout::new(contract.clone(), num_envs, stream, seed, sampling)?.leashed(config.leash_rad());
     rollout.install(snapshot.clone())?;
     let share = |env: u32| (episodes / num_envs + usize::from((env as usize) < episodes % num_envs)) as u64;
     let (mut finished, mut fragments) = (Vec::new(), Vec::new());

@@ -17,6 +17,8 @@ mod pin;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod recording;
 #[cfg(all(feature = "torch", feature = "sim"))]
+pub mod rehearse;
+#[cfg(all(feature = "torch", feature = "sim"))]
 pub mod serial;
 pub mod status;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]

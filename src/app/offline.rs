@@ -27,10 +27,11 @@ pub fn algorithm(config: &Config, prefixes: &[PathBuf]) -> Result<Offline> {
         tracing::warn!("{count} transitions were left out: {reason}");
     }
     let dataset = Dataset::new(&contract, &logged, &config.learner)?;
-    let words = [(Part::Train, "to train"), (Part::Validation, "to validate"), (Part::Test, "to test")].map(|(part, what)| {
-        let (episodes, steps) = dataset.count(part);
-        format!("{episodes} episodes ({steps} steps) {what}")
-    });
+    let words =
+        [(Part::Train, "to train"), (Part::Validation, "to validate"), (Part::Test, "to test")].map(|(part, what)| {
+            let (episodes, steps) = dataset.count(part);
+            format!("{episodes} episodes ({steps} steps) {what}")
+        });
     tracing::info!("{}", words.join(", "));
     let seed = Seed::root(config.seed).of(Purpose::Parameters);
     Offline::new(contract, &config.learner, dataset, config.algo == Algo::Bc, seed)

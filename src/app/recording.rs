@@ -38,7 +38,8 @@ fn stream(snapshot: &Snapshot, seed: u64, sampling: Sampling) -> StreamId {
 /// Writes the bag's folder, which must not exist.
 pub fn record(path: &Path, snapshot: &Snapshot, play: &Play, seed: u64, sampling: Sampling) -> Result<()> {
     let mut folder = Folder::create(path, &topics(), Split::default())?;
-    let mut write = |topic: usize, time_ns: i64, data| folder.write(&Message { topic, time_ns, sent_ns: time_ns, data });
+    let mut write =
+        |topic: usize, time_ns: i64, data| folder.write(&Message { topic, time_ns, sent_ns: time_ns, data });
     write(WEIGHTS, 0, encode::weights(snapshot))?;
     let (stream, contract_hash) = (stream(snapshot, seed, sampling), snapshot.contract.hash());
     let mut first_step = 0;

@@ -41,12 +41,13 @@ impl Serial {
         let period_secs = contract.control_period_secs;
         let num_envs = config.train.envs;
         let task = crate::task::find(&config.task)?;
-        let arms = Arms::new(num_envs, config.robot, &config.sim, period_secs, task.cube())?;
+        let arms = Arms::new(num_envs, config.robot, &config.sim, period_secs, task.cube())?.led(config.lead())?;
         // Numbering starts again in each life, hence another stream.
         let incarnation = u64::from(trainer.identity().1);
         let stream = StreamId { rollout: "serial".into(), incarnation };
         let seed = Seed::root(config.seed).of(Purpose::Episodes);
-        let rollout = Rollout::new(contract, num_envs, stream.clone(), seed, Sampling::Stochastic)?;
+        let rollout =
+            Rollout::new(contract, num_envs, stream.clone(), seed, Sampling::Stochastic)?.leashed(config.leash_rad());
         let follow = Follow::new(stream.clone(), num_envs, None);
         let outbox = Outbox::new(stream, config.rollout.window, Hold::Consumed);
         Ok(Self {

@@ -8,6 +8,7 @@ use crate::config::{self, Config, UpdateMode};
 use crate::contract::Inheritance;
 use crate::data::audit::account;
 use crate::error::{Error, Result};
+use crate::link::Preset;
 use crate::node::Shutdown;
 use crate::node::learner::LOOKS;
 use crate::report;
@@ -33,6 +34,7 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if config.audit && (arguments.serial || config.algo.offline()) {
         return Err(Error::invalid("audit = true is about processes, and this training is one: leave it out"));
     }
+    on_link(&mut config)?;
     config.learner.min_rollouts = config.train.rollouts;
     if arguments.resume.is_none() {
         inherit(&mut config)?;
@@ -44,7 +46,7 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if config.algo.offline() {
         return offline(arguments, config);
     }
-    let domain = domain(arguments)?;
+    let domain = domain(arguments, config.rollout.on_link && config.policy.link != Preset::Sim)?;
     let folder = match &arguments.resume {
         Some(run) => resume(run, &mut config)?,
         None => make_folder(arguments, &mut config)?,
@@ -74,6 +76,22 @@ fn offline(arguments: &cli::Train, mut config: Config) -> Result<()> {
     say(&format!("{} · {}", cli::describe(&config), folder.path().display()));
     offline::train(&config, algorithm)?;
     commands::report(folder.path(), &config)
+}
+
+/// On a link each robot has a rollout of its own, and is one environment.
+fn on_link(config: &mut Config) -> Result<()> {
+    if !config.rollout.on_link {
+        return Ok(());
+    }
+    if config.policy.link != Preset::Sim {
+        config.train.rollouts = config.train.robots().len();
+    } else if !config.train.namespaces.is_empty() {
+        return Err(Error::invalid(
+            "train.namespaces is for robots that are there; those of link sim start with --rollouts",
+        ));
+    }
+    config.train.envs = config.train.rollouts;
+    config.validate()
 }
 
 /// Finds the checkpoint that a new run starts from, and says what of it does not fit.
@@ -175,9 +193,11 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
         _ => Vec::new(),
     };
     let mut nodes = vec![node("learner", "learner", "/", file.clone(), learner)];
+    let (links, robots) = (config.rollout.on_link, config.train.robots());
+    let ours = !links || config.policy.link == Preset::Sim;
     for index in 0..rollouts {
         let envs = config.train.envs / rollouts + usize::from(index < config.train.envs % rollouts);
-        let namespace = format!("/r{index}");
+        let namespace = if ours { format!("/r{index}") } else { robots.get(index).cloned().unwrap_or_default() };
         let core = pin::of_pair(config.train.pin, index);
         let parameters = move |restarts: u64| {
             vec![
@@ -189,7 +209,17 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
                 format!("core:={core}"),
             ]
         };
-        nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), parameters));
+        let paced = move |restarts: u64| {
+            // one clock for all
+            let own = [
+                format!("sim.mode:={}", if links { "paced" } else { "lockstep" }),
+                format!("sim.clock:={}", index == 0),
+            ];
+            parameters(restarts).into_iter().chain(own).collect()
+        };
+        if ours {
+            nodes.push(node(&format!("sim{index}"), "sim", &namespace, file.clone(), paced));
+        }
         nodes.push(node(&format!("rollout{index}"), "rollout", &namespace, file.clone(), parameters));
     }
     nodes
@@ -228,8 +258,9 @@ pub(super) struct Domain {
 }
 
 /// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
-pub(super) fn domain(arguments: &cli::Train) -> Result<Domain> {
-    let told = std::env::var("ROS_DOMAIN_ID").ok();
+/// Robots that are `there` already are in the environment's, which is 0 unless it says so.
+pub(super) fn domain(arguments: &cli::Train, there: bool) -> Result<Domain> {
+    let told = std::env::var("ROS_DOMAIN_ID").ok().or_else(|| there.then(|| "0".into()));
     let number = match &told {
         Some(number) => match number.parse::<u32>() {
             Ok(number @ 0..=DOMAINS) => number,

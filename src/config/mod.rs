@@ -201,6 +201,16 @@ impl Config {
         if matches!(self.algo, Algo::Ppo | Algo::Sac) { 1 } else { self.options.count }
     }
 
+    /// How lockstep simulators follow targets; none: at once.
+    pub fn lead(&self) -> Option<&guard::Config> {
+        self.sim.led.then_some(&self.guard)
+    }
+
+    /// How far references may run ahead of the arm in lockstep [rad]; none: as they like.
+    pub fn leash_rad(&self) -> Option<f64> {
+        self.lead().map(|guard| guard.leash_rad)
+    }
+
     /// The contract of this configuration; `observation` is the task's.
     pub fn contract(&self) -> crate::error::Result<Contract> {
         let task = crate::task::find(&self.task)?;

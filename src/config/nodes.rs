@@ -14,6 +14,8 @@ pub struct Sim {
     pub threads: usize,
     /// What it adds to physics.
     pub told: Told,
+    /// Lockstep: targets are followed as the guard leads an arm, with its rate, smoothing and limits; otherwise at once.
+    pub led: bool,
     /// Who keeps the time.
     pub mode: SimMode,
     /// Paced: states and commands taken a second of its time.
@@ -74,6 +76,12 @@ pub struct Rollout {
     pub run: String,
     /// Namespace of the learner's topics.
     pub learner_ns: String,
+    /// Act on the robot of `policy.link`, through the guard; otherwise in lockstep with a sim.
+    pub on_link: bool,
+    /// On a simulator's link: arm without being asked, after a stop too. Hardware always waits for `~/arm`.
+    pub arms_itself: bool,
+    /// On a link: service (std_srvs/Trigger) that resets the simulator before each episode; empty: the arm moves to its start.
+    pub reset: String,
     /// Act with the mean action and ship nothing; goals come from `goal_pose` once one was heard.
     pub evaluate: bool,
 }
@@ -86,6 +94,8 @@ pub struct Train {
     pub rollouts: usize,
     /// Environments, over all rollouts.
     pub envs: usize,
+    /// On a link: namespaces of the robots, apart by commas, one rollout each; empty: one robot without a namespace.
+    pub namespaces: String,
     /// Keep each rollout and its simulator, which take turns, on one core.
     pub pin: bool,
     /// Time to train, from the first environment step [min]; 0: no limit.
@@ -96,6 +106,14 @@ pub struct Train {
     pub eval_episodes: usize,
     /// A process that says nothing, or makes no progress where it does not wait, is restarted after this [s]; 0: never.
     pub watchdog_secs: f64,
+}
+
+impl Train {
+    /// The robots' namespaces on a link, as absolute names.
+    pub fn robots(&self) -> Vec<String> {
+        let names = self.namespaces.split(',').map(|name| name.trim().trim_matches('/'));
+        names.map(|name| format!("/{name}")).collect()
+    }
 }
 
 impl Default for Policy {
@@ -117,6 +135,7 @@ impl Default for Sim {
             timestep_secs: 1.0 / 240.0,
             threads: 0,
             told: Told::default(),
+            led: true,
             mode: SimMode::Lockstep,
             state_rate_hz: 60.0,
             real_time_factor: 1.0,
@@ -137,6 +156,9 @@ impl Default for Rollout {
             window: 2,
             run: String::new(),
             learner_ns: "/".into(),
+            on_link: false,
+            arms_itself: true,
+            reset: String::new(),
             evaluate: false,
         }
     }
@@ -144,6 +166,15 @@ impl Default for Rollout {
 
 impl Default for Train {
     fn default() -> Self {
-        Self { rollouts: 2, envs: 32, pin: false, minutes: 6.0, env_steps: 0, eval_episodes: 300, watchdog_secs: 20.0 }
+        Self {
+            rollouts: 2,
+            envs: 32,
+            namespaces: String::new(),
+            pin: false,
+            minutes: 6.0,
+            env_steps: 0,
+            eval_episodes: 300,
+            watchdog_secs: 20.0,
+        }
     }
 }

@@ -51,8 +51,7 @@ mod tests {
     use super::*;
 
     fn logged(rollout: &str, incarnation: u64, env: u32) -> Logged {
-        let fragment =
-            Fragment { env, first: 0, obs_size: 1, steps: vec![], observations: vec![], finals: vec![] };
+        let fragment = Fragment { env, first: 0, obs_size: 1, steps: vec![], observations: vec![], finals: vec![] };
         Logged { run: Uuid::from_u128(7), stream: StreamId { rollout: rollout.into(), incarnation }, fragment }
     }
 
@@ -89,7 +88,8 @@ mod tests {
 
     #[test]
     fn every_word_of_the_identity_counts() {
-        let parts = |logged: Logged| -> Vec<Part> { (0..64).map(|episode| Part::of(&logged, episode, 0.3, 0.3)).collect() };
+        let parts =
+            |logged: Logged| -> Vec<Part> { (0..64).map(|episode| Part::of(&logged, episode, 0.3, 0.3)).collect() };
         let one = parts(logged("r0", 5, 3));
         for other in [logged("r1", 5, 3), logged("r0", 6, 3), logged("r0", 5, 4)] {
             assert_ne!(parts(other), one);

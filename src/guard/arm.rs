@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use super::joint::{Law, Step, allowed, brake, braking_jerk, toward};
 use super::reason::{Reason, Reasons};
-use super::space::{Room, Space};
+use super::space::{REACH_M, Room, Space};
 use super::stop::{Motion, Stop};
 use crate::robot::{ARM_DOF, PerJoint, jacobian};
 use nalgebra::{SMatrix, SVector};
@@ -12,10 +12,10 @@ use nalgebra::{SMatrix, SVector};
 const SPEED_HEADROOM: f64 = 0.8;
 /// Halvings in the search for the share of braking that keeps the speed.
 const HALVINGS: u32 = 8;
-/// A way is looked at in steps of at most so much of a joint [rad] ...
+/// A way is looked at in steps of about so much, the joints' ways added up [rad] ...
 const LOOK_RAD: f64 = 0.05;
-/// ... but at no more poses than these.
-const LOOKS: u32 = 16;
+/// ... but at no more poses than these: seven joints' stops of a radian each.
+const LOOKS: u32 = 140;
 
 type Motions = [Motion; ARM_DOF];
 type Linear = SMatrix<f64, 3, ARM_DOF>;
@@ -198,18 +198,31 @@ impl Arm {
 
     /// Whether the tool centre point keeps its speed in the middle of the steps, after them, and on the way of their stop.
     ///
-    /// Where accelerations are constant the velocity is linear in time and its norm convex: the most is where a piece of a
-    /// joint's stop begins or ends, or where its acceleration changes sign.
+    /// Where accelerations are constant the velocity is linear in time and, but for the arm's turning, its norm convex: the most is
+    /// where a piece of a joint's stop begins or ends, or where its acceleration changes sign. For the turning there are looks between.
     fn slow(&self, linear: &Linear, steps: &[Step; ARM_DOF]) -> bool {
         let most = SPEED_HEADROOM * self.speed_m_per_sec;
         let stops = self.stops(steps);
-        let within = |velocity: &dyn Fn(usize) -> f64| {
-            (linear * SVector::<f64, ARM_DOF>::from_fn(|joint, _| velocity(joint))).norm() <= most
+        let speed = |linear: &Linear, motions: &Motions| {
+            (linear * SVector::<f64, ARM_DOF>::from_fn(|joint, _| motions[joint].velocity)).norm()
+        };
+        // the arm turns on its way, and the tip with it
+        let within = |motions: &Motions| {
+            let turned: f64 =
+                (0..ARM_DOF).map(|joint| (motions[joint].position - self.motions[joint].position).abs()).sum();
+            let swept: f64 = motions.iter().map(|motion| motion.velocity.abs()).sum();
+            speed(linear, motions) + REACH_M * turned * swept <= most
+                || speed(&jacobian(&positions(motions)).fixed_rows::<3>(0).into_owned(), motions) <= most
         };
         let signs = (0..ARM_DOF).map(|joint| steps[joint].next.acceleration.abs() / self.bounds[joint].jerk);
-        let mut edges = stops.iter().flat_map(Stop::edges).chain(signs).chain([0.0]);
-        within(&|joint| self.midway(joint, &steps[joint]).velocity)
-            && edges.all(|secs| within(&|joint| stops[joint].at(steps[joint].next, secs).velocity))
+        let total = stops.iter().map(Stop::secs).fold(0.0, f64::max);
+        let next = steps.map(|step| step.next);
+        let ends = std::array::from_fn(|joint| stops[joint].end(next[joint]));
+        let looks = looks(&positions(&next), &ends);
+        let evenly = (0..looks).map(|look| total * f64::from(look) / f64::from(looks));
+        let mut times = stops.iter().flat_map(Stop::edges).chain(signs).chain(evenly);
+        within(&std::array::from_fn(|joint| self.midway(joint, &steps[joint])))
+            && times.all(|secs| within(&std::array::from_fn(|joint| stops[joint].at(next[joint], secs))))
     }
 
     /// A joint in the middle of its step.
@@ -277,6 +290,6 @@ impl Arm {
 
 /// At how many poses a way is looked at.
 fn looks(from: &PerJoint, to: &PerJoint) -> u32 {
-    let most = from.iter().zip(to).map(|(from, to)| (to - from).abs()).fold(0.0, f64::max);
-    (most / LOOK_RAD).ceil().clamp(1.0, f64::from(LOOKS)) as u32
+    let way: f64 = from.iter().zip(to).map(|(from, to)| (to - from).abs()).sum();
+    (way / LOOK_RAD).ceil().clamp(1.0, f64::from(LOOKS)) as u32
 }

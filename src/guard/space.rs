@@ -3,12 +3,13 @@
 use super::{Config, Reason};
 use crate::robot::{PerJoint, floor_clearance_of, place, self_clearance_of, tcp};
 
-/// Between two poses that are looked at a way bends by less than this [m]: that much is kept beside the margins.
+/// Between two poses that are looked at a way bends by less than this [m]: that much is kept beside the margins. A way of s [rad],
+/// the joints' ways added up, bends by s² / 8 of the reach at most: 1.6 mm for twice what looks are apart on average.
 const BEND_M: f64 = 0.005;
 
 /// No point of the arm is farther from a joint's axis [m]: 0.316 + 0.384 + 0.107 + 0.1034 along it, 0.0825, 0.0825 and 0.088 across,
 /// and a link's radius.
-const REACH_M: f64 = 1.25;
+pub(super) const REACH_M: f64 = 1.25;
 
 /// Distances to keep.
 #[derive(Clone, Copy, Debug)]

@@ -10,6 +10,7 @@ mod events;
 mod latency;
 pub mod logs;
 mod metrics;
+mod paired;
 mod progress;
 mod speed;
 pub mod stats;
@@ -19,6 +20,7 @@ pub use curve::{Curve, draw};
 pub use evaluation::{Evaluation, OptionUse};
 pub use latency::{Latency, latencies};
 pub use metrics::{Clock, Recorder, Row, names, read};
+pub use paired::{Pairs, Rehearsal};
 pub use progress::{Progress, Status, line};
 pub use speed::{Speed, busy, speeds, times};
 

@@ -65,6 +65,11 @@ impl Node {
         self.inner.fully_qualified_name().map_err(|error| Error::invalid(format!("the node has no name: {error}")))
     }
 
+    /// A topic's name as the graph shows it: with namespace, after remapping.
+    pub fn resolve(&self, topic: &str) -> String {
+        self.names.resolve(topic)
+    }
+
     /// Gives every message of a topic to `each`, in order. No message that DDS has kept is lost on the way.
     pub fn subscribe<M: Message>(
         &mut self,

@@ -6,6 +6,7 @@ use crate::config;
 use crate::contract::Told;
 use crate::data::{Operation, STATE_DOF};
 use crate::error::{Error, Result};
+use crate::guard::{self, Lead};
 use crate::robot::Robot;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefMutIterator as _, ParallelIterator as _};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -48,9 +49,18 @@ impl Arms {
             substeps,
             told: config.told.clone(),
             cube,
+            lead: None,
         };
         let envs = (0..num_envs).map(|env| Env::new(&setup, env as u64)).collect::<Result<_>>()?;
         Ok(Self { robot, control_period_secs, setup, envs, pool: pool(config.threads)? })
+    }
+
+    /// From now on targets are followed as a guard with these settings leads an arm, not at once; none changes nothing.
+    pub fn led(mut self, guard: Option<&guard::Config>) -> Result<Self> {
+        if let Some(guard) = guard {
+            self.setup.lead = Some(Lead::new(guard, self.robot, self.control_period_secs)?);
+        }
+        Ok(self)
     }
 
     /// N.

@@ -5,6 +5,7 @@ use crate::config::{Purpose, Seed};
 use crate::contract::Told;
 use crate::data::STATE_DOF;
 use crate::error::{Error, Result};
+use crate::guard::{Lead, Led};
 use crate::robot::{ARM_DOF, READY};
 use mujoco_rs::prelude::{MjData, MjModel, MjtState};
 use rand::RngExt as _;
@@ -30,6 +31,8 @@ pub(super) struct Setup {
     pub(super) substeps: usize,
     pub(super) told: Told,
     pub(super) cube: bool,
+    /// How targets are followed; none: at once.
+    pub(super) lead: Option<Lead>,
 }
 
 /// All of an environment's state: a restored one continues bit for bit. Floats are kept as bits, which every format keeps.
@@ -40,6 +43,8 @@ pub struct EnvState {
     physics: Vec<u64>,
     /// Commands that have not taken effect, oldest first.
     pending: Vec<[u64; STATE_DOF]>,
+    /// The commanded motion: position, velocity and acceleration of each joint.
+    led: [[u64; 3]; ARM_DOF],
     /// Of the episode.
     seed: u64,
     /// Control ticks since the reset.
@@ -50,6 +55,7 @@ pub struct EnvState {
 pub(super) struct Env {
     data: MjData<Arc<MjModel>>,
     pending: VecDeque<[f64; STATE_DOF]>,
+    led: Led,
     seed: u64,
     noise: Seed,
     tick: u64,
@@ -60,7 +66,8 @@ impl Env {
     pub(super) fn new(setup: &Setup, seed: u64) -> Result<Self> {
         let data = MjData::try_new(Arc::clone(&setup.model))
             .map_err(|error| Error::invalid(format!("MuJoCo cannot make an environment: {error}")))?;
-        let mut env = Self { data, pending: VecDeque::new(), seed, noise: episode(seed).child(NOISE), tick: 0 };
+        let led = Led::at(&READY);
+        let mut env = Self { data, pending: VecDeque::new(), led, seed, noise: episode(seed).child(NOISE), tick: 0 };
         env.reset(setup, &HOME, seed)?;
         Ok(env)
     }
@@ -72,6 +79,7 @@ impl Env {
         self.data.qpos_mut()[..STATE_DOF].copy_from_slice(position);
         self.data.ctrl_mut().copy_from_slice(position);
         self.pending = vec![*position; setup.told.latency_ticks as usize].into();
+        self.led = Led::at(&std::array::from_fn(|joint| position[joint]));
         if setup.cube {
             let mut rng = episode(seed).child(CUBE).rng(0);
             let half_yaw = 0.5 * rng.random_range(-PI..PI);
@@ -100,10 +108,18 @@ impl Env {
     /// Drives to `target` for one control period, `latency_ticks` later.
     pub(super) fn step(&mut self, setup: &Setup, target: &[f64; STATE_DOF]) {
         self.pending.push_back(*target);
-        if let Some(target) = self.pending.pop_front() {
-            self.data.ctrl_mut().copy_from_slice(&target);
-        }
-        for _ in 0..setup.substeps {
+        let to = self.pending.pop_front().unwrap_or(*target);
+        self.data.ctrl_mut().copy_from_slice(&to);
+        let arm = std::array::from_fn(|joint| to[joint]);
+        let mut commands = 0;
+        for substep in 0..setup.substeps {
+            if let Some(lead) = &setup.lead {
+                while commands < lead.ticks() && commands * setup.substeps <= substep * lead.ticks() {
+                    let position = lead.tick(&mut self.led, &arm);
+                    self.data.ctrl_mut()[..ARM_DOF].copy_from_slice(&position);
+                    commands += 1;
+                }
+            }
             self.data.step();
         }
         self.tick += 1;
@@ -138,6 +154,7 @@ impl Env {
         EnvState {
             physics: self.data.state(EVERYTHING).iter().map(|value| value.to_bits()).collect(),
             pending: self.pending.iter().map(|row| row.map(f64::to_bits)).collect(),
+            led: self.led.numbers().map(|joint| joint.map(f64::to_bits)),
             seed: self.seed,
             tick: self.tick,
         }
@@ -161,6 +178,7 @@ impl Env {
             .set_state(&physics, EVERYTHING)
             .map_err(|error| Error::invalid(format!("MuJoCo refuses a saved environment: {error}")))?;
         self.pending = state.pending.iter().map(|row| row.map(f64::from_bits)).collect();
+        self.led = Led::of_numbers(state.led.map(|joint| joint.map(f64::from_bits)));
         self.tick = state.tick;
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::env::HOME;
 use crate::config;
 use crate::data::{JointState, Operation, STATE_DOF};
 use crate::error::{Error, Result};
-use crate::robot::Robot;
+use crate::robot::{PerJoint, Robot};
 use std::collections::VecDeque;
 
 /// Commands that wait; one more drops the oldest (Isaac Sim: `queueSize` of OgnROS2SubscribeJointState).
@@ -76,10 +76,19 @@ impl Paced {
 
     /// Back to the ready pose, and to time 0; waiting commands are lost.
     pub fn reset(&mut self) -> Result<()> {
+        self.reset_to(HOME)
+    }
+
+    /// As [`Self::reset`], but to this pose of the arm, with open fingers. Refuses a pose outside the limits.
+    pub fn place(&mut self, position: &PerJoint) -> Result<()> {
+        self.reset_to(std::array::from_fn(|joint| position.get(joint).copied().unwrap_or(HOME[joint])))
+    }
+
+    fn reset_to(&mut self, position: [f64; STATE_DOF]) -> Result<()> {
         self.resets += 1;
-        self.arms.step(&[Operation::Reset], &[HOME], &[self.resets])?;
+        self.arms.step(&[Operation::Reset], &[position], &[self.resets])?;
         self.queue.clear();
-        (self.target, self.tick) = (HOME, 0);
+        (self.target, self.tick) = (position, 0);
         Ok(())
     }
 

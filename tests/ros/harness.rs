@@ -37,7 +37,7 @@ pub(super) fn beside(test: &str, peer: impl FnOnce(), body: impl FnOnce()) {
 }
 
 /// A domain that no other test on this machine has, as long as the listener lives.
-fn free_domain() -> (u16, TcpListener) {
+pub(crate) fn free_domain() -> (u16, TcpListener) {
     // 1 to 101 are safe on Linux: https://docs.ros.org/en/jazzy/Concepts/Intermediate/About-Domain-ID.html
     (1..=101)
         .find_map(|domain| Some((domain, TcpListener::bind(("127.0.0.1", 25_000 + domain)).ok()?)))
@@ -45,7 +45,7 @@ fn free_domain() -> (u16, TcpListener) {
 }
 
 /// A process, ended with this value.
-pub(super) struct Process(pub(super) Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {

@@ -3,7 +3,7 @@
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod bags;
 mod graph;
-mod harness;
+pub(super) mod harness;
 mod latency;
 mod messages;
 mod parameters;

@@ -3,6 +3,7 @@
 mod disk;
 mod faults;
 mod harness;
+mod links;
 mod network;
 
 use harness::{finished, handoff, left_behind, metrics, processes, shared_memory, train};

@@ -175,7 +175,7 @@ fn pair(
         let task = crate::task::find(&settings.task)?;
         let sim = Sim { threads: sim_threads, ..settings.sim.clone() };
         let period = settings.contract()?.control_period_secs;
-        let arms = Arms::new(num_envs, settings.robot, &sim, period, task.cube())?;
+        let arms = Arms::new(num_envs, settings.robot, &sim, period, task.cube())?.led(settings.lead())?;
         Ok(async move {
             simulator::run(
                 Lockstep::new(arms, index as u64),
@@ -198,6 +198,7 @@ fn pair(
         let seed = Seed::root(settings.seed).of(Purpose::Episodes).child(index as u64).child(0);
         let contract = Arc::new(settings.contract()?);
         let machine = Rollout::new(contract, num_envs, stream.clone(), seed, Sampling::Stochastic)?;
+        let machine = machine.leashed(settings.leash_rad());
         let follow = Follow::new(stream.clone(), num_envs, None);
         let outbox = Outbox::new(stream, settings.rollout.window, Hold::Consumed);
         let agent = Agent::new(machine, follow, outbox, settings.rollout.fragment_steps);

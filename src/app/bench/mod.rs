@@ -79,7 +79,7 @@ fn settings(arguments: &cli::BenchTrain, run: &Path) -> Result<cli::Train> {
 /// Trains as processes, and reads what they left.
 fn over_ros(settings: &cli::Train) -> Result<Speed> {
     let (config, folder) = open(settings)?;
-    let domain = train::domain(settings)?;
+    let domain = train::domain(settings, false)?;
     tracing::info!("over ROS 2, domain {}: {}", domain.number, cli::describe(&config));
     let mut sampler = Sampler::default();
     let mut look = |graph: &Graph| {

@@ -44,7 +44,7 @@ pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
         std::fs::create_dir_all(runs).map_err(Error::io(runs))?;
         let status = Command::new(&program)
             .args(std::env::args_os().skip(1))
-            .envs(train::domain(&cli::Train::default())?.environment)
+            .envs(train::domain(&cli::Train::default(), false)?.environment)
             .envs(transport::profile(runs)?)
             .status()
             .map_err(Error::io(&program))?;

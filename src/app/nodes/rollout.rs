@@ -1,28 +1,36 @@
 //! Node `rollout`.
 
 use super::health;
-use super::wire::{Drops, QUEUE, Queue, convert, to_queue, to_topic, topic_of};
-use super::{audit, drive, random, start, tell};
+use super::policy::{answer, commands};
+use super::wire::{Drops, QUEUE, Queue, convert, joints, to_queue, to_topic, topic_of};
+use super::{audit, drive, random, run, start, tell};
 use crate::app::cli;
-use crate::config::{Purpose, Seed};
+use crate::config::{Config, Purpose, Seed};
 use crate::contract::Snapshot;
-use crate::data::{ArmStates, Follow, GoalPose, Hold, LearnerStatus, Outbox, StreamId};
+use crate::data::{
+    Ack, ArmStates, Batch, EpisodeStats, Follow, GoalPose, Hold, LearnerStatus, Outbox, RolloutStatus, StreamId,
+};
 use crate::error::{Error, Result};
-use crate::node::rollout::{self, Agent, Rollout};
-use crate::node::{Shutdown, Times};
+use crate::node::rollout::on_link::{self, OnLink};
+use crate::node::rollout::{self, Agent, Inputs, Outputs, Rollout};
+use crate::node::{Notes, Output, Report, Shutdown, Times};
 use crate::policy::Sampling;
-use crate::ros::{self, msg, srv};
+use crate::ros::{self, Node, Qos, msg, srv};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
-/// How long a pulled answer is waited for.
+/// How long a service is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the writers of the command topic are counted.
+const WRITERS: Duration = Duration::from_millis(100);
+/// Batches that are held on hardware until a checkpoint has them: some hours of one arm.
+const HELD_BATCHES: usize = 4096;
 
-/// Node `rollout`: acts and records.
+/// Node `rollout`: acts and records, in lockstep with a simulator or on a robot's own topics.
 pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
-    let (mut node, config) = start("rollout")?;
+    let (node, config) = start("rollout")?;
     crate::policy::set_threads(1);
     let settings = &config.rollout;
     let contract = Arc::new(config.contract()?);
@@ -31,27 +39,169 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     let run_id = parse_run(&settings.run)?;
     let seed = Seed::root(config.seed).of(Purpose::Episodes).child(settings.index).child(settings.restarts);
     let sampling = if settings.evaluate { Sampling::MeanAction } else { Sampling::Stochastic };
-    let machine = Rollout::new(contract, settings.num_envs, stream.clone(), seed, sampling)?;
-    let follow = Follow::new(stream.clone(), settings.num_envs, run_id);
-    let outbox = Outbox::new(stream.clone(), settings.window, Hold::Consumed);
+    let num_envs = if settings.on_link { 1 } else { settings.num_envs };
+    let leash = if settings.on_link { Some(config.guard.leash_rad) } else { config.leash_rad() };
+    let machine = Rollout::new(contract, num_envs, stream.clone(), seed, sampling)?.leashed(leash);
+    let follow = Follow::new(stream.clone(), num_envs, run_id);
+    let hardware = settings.on_link && !config.policy.link.link().simulated;
+    let hold = if hardware { Hold::Durable { capacity: HELD_BATCHES } } else { Hold::Consumed };
+    let outbox = Outbox::new(stream.clone(), settings.window, hold);
     let agent = if settings.evaluate {
         Agent::evaluating(machine, follow, outbox)
     } else {
         Agent::new(machine, follow, outbox, settings.fragment_steps)
     };
+    if settings.on_link {
+        on_link(arguments, node, &config, agent, stream)
+    } else {
+        in_lockstep(arguments, node, &config, agent, stream)
+    }
+}
 
-    let learner = |topic: &str| topic_of(&settings.learner_ns, topic);
+fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent, stream: StreamId) -> Result<()> {
     let drops = Drops::default();
     let (states, states_in) = mpsc::channel(QUEUE);
+    // What is lost is repeated by the lockstep itself: best effort saves the acknowledgements.
+    let to_agent = to_queue::<msg::ArmStates, ArmStates>("arm_states", states, &drops);
+    node.subscribe("arm_states", ros::sensor(), to_agent)?;
+    let commands = to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?);
+    let heard = vec![("arm_states".into(), ros::sensor())];
+    let wires = wires(arguments, &mut node, config, stream, &drops, heard)?;
+    let (inputs, outputs, puller) = wires.with(states_in, commands);
+    let times = outputs.times.clone();
+    let (stopper, shutdown) = Shutdown::new();
+    drive(arguments, stopper, node, async {
+        let done = tokio::select! {
+            done = rollout::run(agent, inputs, outputs, shutdown) => done,
+            never = puller => never,
+        };
+        tell("rollout", &times);
+        done
+    })
+}
+
+fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent, stream: StreamId) -> Result<()> {
+    let settings = &config.rollout;
+    let arm = OnLink::new(
+        agent,
+        on_link::Settings {
+            arm: config.robot,
+            preset: config.policy.link,
+            prefix: config.policy.joint_prefix.clone(),
+            guard: config.guard.clone(),
+            arms_itself: settings.arms_itself,
+            resets: !settings.reset.is_empty(),
+        },
+    )?;
+    let link = arm.link();
+    let drops = Drops::default();
+    let (states, states_in) = mpsc::channel(QUEUE);
+    let (mut states, unreadable) = (Queue::new(link.states, states, &drops), drops.clone());
+    let states_qos = if link.reliable_states { ros::newest() } else { ros::sensor() };
+    node.subscribe(link.states, states_qos.clone(), move |message: msg::JointState| match joints(message) {
+        Ok(state) => states.put(state),
+        Err(error) => {
+            unreadable.count(link.states, "unreadable");
+            tracing::warn!("a joint state was refused: {error}");
+        }
+    })?;
+    let (clock, clock_in) = watch::channel(0.0);
+    if config.guard.use_sim_time {
+        node.subscribe("/clock", ros::sensor(), move |message: msg::Clock| match ros::secs(&message.clock) {
+            Ok(secs) => drop(clock.send_replace(secs)),
+            Err(error) => tracing::warn!("a clock was refused: {error}"),
+        })?;
+    }
+    let (writers, publishers) = watch::channel(0);
+    node.every(WRITERS, move |graph| match graph.writers(link.commands) {
+        Ok(found) => drop(writers.send_replace(found.len())),
+        Err(error) => tracing::warn!("{error}"),
+    });
+    let (ask, requests) = mpsc::channel(4);
+    node.serve::<srv::SetBool::Service>("~/arm", move |message| match answer(&ask, on_link::Request(message.data)) {
+        Ok(done) => srv::SetBool::Response { success: true, message: done.into() },
+        Err(error) => srv::SetBool::Response { success: false, message: error.to_string() },
+    })?;
+    let (reset, mut resets) = mpsc::channel::<()>(1);
+    let client = match settings.reset.as_str() {
+        "" => None,
+        name => Some(node.client::<srv::Trigger::Service>(name)?),
+    };
+    let commands = commands(&mut node, link)?;
+    let topic = node.resolve(link.states);
+    let wires = wires(arguments, &mut node, config, stream, &drops, vec![(link.states.into(), states_qos)])?;
+    let (inputs, outputs, puller) = wires.with(states_in, commands);
+    let times = outputs.times.clone();
+    let inputs = on_link::Inputs { rollout: inputs, topic, clock: clock_in, publishers, requests };
+    let outputs = on_link::Outputs {
+        rollout: outputs,
+        reset: Box::new(move || {
+            let _asked_already = reset.try_send(());
+        }),
+    };
+    let (stopper, shutdown) = Shutdown::new();
+    run(arguments, stopper, node.spin()?, async {
+        let resetter = async {
+            while let (Some(()), Some(client)) = (resets.recv().await, &client) {
+                match client.call(&srv::Trigger::Request::default(), PATIENCE).await {
+                    Ok(answer) if answer.success => {}
+                    Ok(answer) => tracing::warn!("the simulator was not reset: {}", answer.message),
+                    Err(error) => tracing::warn!("{error}; the arm goes to its start pose without a reset"),
+                }
+            }
+            std::future::pending::<Result<()>>().await
+        };
+        let done = tokio::select! {
+            done = on_link::run(arm, inputs, outputs, shutdown) => done,
+            never = puller => never,
+            never = resetter => never,
+        };
+        tell("rollout", &times);
+        done
+    })
+}
+
+/// What every rollout has: its side of the protocol, and goals.
+struct Wires<P> {
+    weights: watch::Receiver<Option<Arc<Snapshot>>>,
+    acks: mpsc::Receiver<Ack>,
+    learner: mpsc::Receiver<LearnerStatus>,
+    goal: watch::Receiver<Option<GoalPose>>,
+    batches: Output<Batch>,
+    status: Output<RolloutStatus>,
+    episodes: Output<EpisodeStats>,
+    report: Output<Report>,
+    audit: Option<Notes>,
+    pull: Box<dyn FnMut() + Send>,
+    times: Times,
+    /// Pulls weights; never ends.
+    puller: P,
+}
+
+impl<P> Wires<P> {
+    fn with<S, C>(self, states: mpsc::Receiver<S>, commands: Output<C>) -> (Inputs<S>, Outputs<C>, P) {
+        let Self { weights, acks, learner, goal, batches, status, episodes, report, audit, pull, times, puller } = self;
+        let inputs = Inputs { states, weights, acks, learner, goal };
+        (inputs, Outputs { commands, batches, status, episodes, report, audit, pull, times }, puller)
+    }
+}
+
+/// `heard`: what the arms are heard on.
+fn wires(
+    arguments: &cli::Node,
+    node: &mut Node,
+    config: &Config,
+    own: StreamId,
+    drops: &Drops,
+    mut heard: Vec<(String, Qos)>,
+) -> Result<Wires<impl Future<Output = Result<()>> + use<>>> {
+    let settings = &config.rollout;
+    let learner = |topic: &str| topic_of(&settings.learner_ns, topic);
     let (acks, acks_in) = mpsc::channel(QUEUE);
     let (statuses, learner_in) = mpsc::channel(QUEUE);
     let (weights, weights_in) = watch::channel(None);
     let weights = Arc::new(weights);
-    // What is lost is repeated by the lockstep itself: best effort saves the acknowledgements.
-    let to_agent = to_queue::<msg::ArmStates, ArmStates>("arm_states", states, &drops);
-    node.subscribe("arm_states", ros::sensor(), to_agent)?;
-    let own = stream;
-    let mut acks = Queue::new("transition_ack", acks, &drops);
+    let mut acks = Queue::new("transition_ack", acks, drops);
     let unreadable = drops.clone();
     node.subscribe(&learner("transition_ack"), ros::everything(), move |message: msg::TransitionAck| {
         // Most acks are for other streams; a lost one is repeated.
@@ -62,7 +212,7 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     node.subscribe(
         &learner("learner_status"),
         ros::everything(),
-        to_queue::<msg::LearnerStatus, LearnerStatus>("learner_status", statuses, &drops),
+        to_queue::<msg::LearnerStatus, LearnerStatus>("learner_status", statuses, drops),
     )?;
     let (latched, unreadable) = (weights.clone(), drops.clone());
     node.subscribe(&learner("policy_weights"), ros::latched(), move |message: msg::PolicyWeights| {
@@ -78,53 +228,40 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     // A learner waits for every rollout that it hears: one that only evaluates stays silent.
     let status_topic = if settings.evaluate { "~/status".into() } else { learner("rollout_status") };
     let status = to_topic::<msg::RolloutStatus, _>(node.publish(&status_topic, ros::everything())?);
-    let heard = vec![
-        ("arm_states".into(), ros::sensor()),
+    heard.extend([
         (learner("transition_ack"), ros::everything()),
         (learner("learner_status"), ros::everything()),
         (learner("policy_weights"), ros::latched()),
-    ];
+    ]);
     let times = Times::default();
-    let report = health::diagnose(
-        &mut node,
-        heard,
-        times.clone(),
-        drops.clone(),
-        Default::default(),
-        arguments.until_stdin_closes,
-    )?;
-    let outputs = rollout::Outputs {
-        commands: to_topic::<msg::ArmCommands, _>(node.publish("arm_commands", ros::newest())?),
+    let report =
+        health::diagnose(node, heard, times.clone(), drops.clone(), Default::default(), arguments.until_stdin_closes)?;
+    let drops = drops.clone();
+    let puller = async move {
+        while pulls.recv().await.is_some() {
+            match client.call(&srv::GetWeights::Request::default(), PATIENCE).await {
+                Ok(answer) if answer.available => offer(answer.weights, &weights, &drops),
+                Ok(_) => {}
+                Err(error) => tracing::debug!("{error}"),
+            }
+        }
+        std::future::pending::<Result<()>>().await
+    };
+    Ok(Wires {
+        weights: weights_in,
+        acks: acks_in,
+        learner: learner_in,
+        goal: goal_in,
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
         status,
-        report,
-        audit: if settings.evaluate { None } else { audit(&node, &config)? },
         episodes: to_topic::<msg::EpisodeStats, _>(node.publish("episode_stats", ros::everything())?),
+        report,
+        audit: if settings.evaluate { None } else { audit(node, config)? },
         pull: Box::new(move || {
             let _asked_already = pull.try_send(());
         }),
-        times: times.clone(),
-    };
-    let inputs =
-        rollout::Inputs { states: states_in, weights: weights_in, acks: acks_in, learner: learner_in, goal: goal_in };
-    let (stopper, shutdown) = Shutdown::new();
-    drive(arguments, stopper, node, async {
-        let puller = async {
-            while pulls.recv().await.is_some() {
-                match client.call(&srv::GetWeights::Request::default(), PATIENCE).await {
-                    Ok(answer) if answer.available => offer(answer.weights, &weights, &drops),
-                    Ok(_) => {}
-                    Err(error) => tracing::debug!("{error}"),
-                }
-            }
-            std::future::pending::<Result<()>>().await
-        };
-        let done = tokio::select! {
-            done = rollout::run(agent, inputs, outputs, shutdown) => done,
-            never = puller => never,
-        };
-        tell("rollout", &times);
-        done
+        times,
+        puller,
     })
 }
 

@@ -26,7 +26,8 @@ fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config) -> Result
     let contract = config.contract()?;
     let task = crate::task::find(&config.task)?;
     let period = contract.control_period_secs;
-    let arms = Arms::new(config.rollout.num_envs, config.robot, &config.sim, period, task.cube())?;
+    let arms =
+        Arms::new(config.rollout.num_envs, config.robot, &config.sim, period, task.cube())?.led(config.lead())?;
     let lockstep = Lockstep::new(arms, random());
     let (commands, inbox) = mpsc::channel::<ArmCommands>(QUEUE);
     let drops = Drops::default();

@@ -1,6 +1,7 @@
 //! The guard on a scripted arm, with a checker of streams that knows nothing of how they are made.
 
 mod arming;
+mod boundaries;
 mod endings;
 mod limits;
 mod recovery;

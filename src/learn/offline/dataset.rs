@@ -198,7 +198,9 @@ fn steps(found: &[&Found<'_>], contract: &Contract, normaliser: &Normaliser, sca
     };
     let flag = |holds: bool| f64::from(u8::from(holds));
     Steps {
-        input: normalised(found.iter().flat_map(|found| found.logged.fragment.observation(found.at)).copied().collect()),
+        input: normalised(
+            found.iter().flat_map(|found| found.logged.fragment.observation(found.at)).copied().collect(),
+        ),
         next: normalised(
             found.iter().flat_map(|found| found.logged.fragment.next_observation(found.at)).copied().collect(),
         ),

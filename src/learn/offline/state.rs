@@ -28,7 +28,8 @@ impl Offline {
 
     /// Goes on exactly; refuses other sizes, and other recorded steps than those that it learned from.
     pub(super) fn unpack(&mut self, snapshot: &Snapshot, saved: &Vectors) -> Result<()> {
-        let same = moments(saved, OBSERVATIONS)? == self.dataset.observations && moments(saved, RETURNS)? == self.dataset.returns;
+        let same = moments(saved, OBSERVATIONS)? == self.dataset.observations
+            && moments(saved, RETURNS)? == self.dataset.returns;
         if !same {
             return Err(Error::invalid(
                 "the bags hold other steps than those that this run learned from: give the same ones, whole, or start a new run",

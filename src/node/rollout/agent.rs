@@ -32,8 +32,10 @@ pub struct Agent {
     waited: bool,
     /// Episodes that ended since the last look, for people.
     episodes: Vec<EpisodeStats>,
-    /// States were heard lately.
-    served: bool,
+    /// What keeps it besides the protocol.
+    aside: Option<String>,
+    /// Hardware does not wait for a window: it acts on, and what does not fit is counted.
+    waits: bool,
     trail: Trail,
     /// The last sentence that was told about a learner that is not followed, or weights that were refused.
     told: String,
@@ -58,7 +60,8 @@ impl Agent {
             unserved: false,
             waited: false,
             episodes: Vec::new(),
-            served: true,
+            aside: None,
+            waits: true,
             trail: Trail::default(),
             told: String::new(),
         }
@@ -67,6 +70,11 @@ impl Agent {
     /// The same, but it ships nothing, waits for nothing but weights, and takes goals from outside.
     pub fn evaluating(rollout: Rollout, follow: Follow, outbox: Outbox) -> Self {
         Self { evaluates: true, ..Self::new(rollout, follow, outbox, usize::MAX) }
+    }
+
+    /// The same on hardware, which does not wait for a full window: it acts on.
+    pub fn unstoppable(self) -> Self {
+        Self { waits: false, ..self }
     }
 
     /// A goal was told; refused while transitions are recorded, and in another frame than the arm's base.
@@ -133,10 +141,10 @@ impl Agent {
         if self.fragment_steps <= self.rollout.open_steps() {
             self.flush();
         }
-        let mut act = self.follow.may_act(self.outbox.full());
+        let mut act = self.follow.may_act(self.waits && self.outbox.full());
         if matches!(act, Act::Wait(_)) || self.origin.is_some_and(|origin| Act::Act(origin.phase) != act) {
             self.flush();
-            act = self.follow.may_act(self.outbox.full());
+            act = self.follow.may_act(self.waits && self.outbox.full());
         }
         match act {
             Act::Wait(wait) => {
@@ -191,9 +199,20 @@ impl Agent {
         notes
     }
 
-    /// Whether states were heard lately.
-    pub fn served(&mut self, served: bool) {
-        self.served = served;
+    /// What keeps it from acting besides the protocol, in a few words; none if nothing does.
+    pub fn aside(&mut self, words: Option<String>) {
+        self.aside = words;
+    }
+
+    /// Whether another run may be followed once the followed one is silent.
+    pub fn may_adopt(&mut self, may: bool) {
+        self.follow.allow_switch(may);
+    }
+
+    /// What happens to the arms is nothing that this one has done: its episodes end as aborted, and are shipped.
+    pub fn interrupt(&mut self, stamp_secs: f64) {
+        self.rollout.interrupt(stamp_secs);
+        self.flush();
     }
 
     /// What it says to whoever looks after it.
@@ -257,7 +276,7 @@ impl Agent {
             phase_steps: self.follow.phase_steps(),
             num_envs: self.rollout.num_envs() as u32,
             leaving: self.leaving || self.unserved,
-            state: if self.served { self.state.clone() } else { "waiting for states".into() },
+            state: self.aside.as_ref().unwrap_or(&self.state).clone(),
             in_flight: self.outbox.in_flight() as u32,
             queue_batches: self.outbox.queued() as u32,
             aborted_episodes: counters.aborted_episodes,
@@ -272,8 +291,7 @@ impl Agent {
         if let Some(bound) = &states.bound {
             self.tell(format!("the sim serves {bound}, not {}: it waits for its turn", self.outbox.stream()));
         }
-        self.rollout.interrupt(states.stamp_secs);
-        self.flush();
+        self.interrupt(states.stamp_secs);
         self.state = "waiting for the sim".into();
         self.rollout.answer(states, Permit::Hold)
     }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod episode;
+pub mod on_link;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,7 @@ pub struct Rollout {
     limits: &'static Limits,
     stream: StreamId,
     sampling: Sampling,
+    leash_rad: f64,
     acting: Option<Acting>,
     sim_life: Option<u64>,
     answered: Option<ArmCommands>,
@@ -89,6 +91,7 @@ impl Rollout {
             task,
             stream,
             sampling,
+            leash_rad: f64::INFINITY,
             acting: None,
             sim_life: None,
             answered: None,
@@ -97,6 +100,11 @@ impl Rollout {
             counters: Counters::default(),
             inference: Duration::ZERO,
         })
+    }
+
+    /// References keep within this distance of the measured position [rad], as a guard keeps them; none: they run ahead.
+    pub fn leashed(self, leash_rad: Option<f64>) -> Self {
+        Self { leash_rad: leash_rad.unwrap_or(f64::INFINITY), ..self }
     }
 
     /// Takes a snapshot that fits the contract; what does not is refused, and the last good one stays.
@@ -233,6 +241,20 @@ impl Rollout {
         self.answered.as_ref().filter(|answer| (answer.sim_life, answer.tick) == (states.sim_life, states.tick))
     }
 
+    /// Where a guard leads the arm of an environment [rad]; before [`Self::arrive`]. The step that is under way then
+    /// records the action that was carried out, and the next one begins from there.
+    pub fn led(&mut self, env: usize, reference: &[f64; ARM_DOF]) {
+        let step_rad = self.contract.action.step_rad(self.contract.control_period_secs);
+        if let Some(episode) = self.episodes.get_mut(env) {
+            episode.led(reference, step_rad);
+        }
+    }
+
+    /// Whether an environment is in an episode with a valid step.
+    pub fn under_way(&self) -> bool {
+        self.episodes.iter().any(Episode::under_way)
+    }
+
     /// Somebody else drives the simulator: every running episode ends as aborted.
     pub fn interrupt(&mut self, stamp_secs: f64) {
         self.answered = None;
@@ -286,7 +308,7 @@ impl Rollout {
         self.inference += begun.elapsed();
         let step_rad = self.contract.action.step_rad(self.contract.control_period_secs);
         for ((env, episode), decision) in waiting.iter_mut().zip(decisions) {
-            let target = episode.act(decision, snapshot.version, stamp_secs, step_rad, self.limits);
+            let target = episode.act(decision, snapshot.version, stamp_secs, step_rad, self.leash_rad, self.limits);
             commands.operation[*env] = Operation::Step;
             commands.position[*env] = with_fingers(target);
         }

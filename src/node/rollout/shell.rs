@@ -18,10 +18,10 @@ const BEAT: Duration = Duration::from_millis(20);
 /// Without states for this long, it waits for them.
 const NO_STATES: Duration = Duration::from_secs(1);
 
-/// What a rollout hears.
-pub struct Inputs {
+/// What a rollout hears; `S`: what its arms say.
+pub struct Inputs<S = ArmStates> {
     /// States of the arms.
-    pub states: mpsc::Receiver<ArmStates>,
+    pub states: mpsc::Receiver<S>,
     /// The newest weights.
     pub weights: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The learner's acknowledgements of this stream.
@@ -32,10 +32,10 @@ pub struct Inputs {
     pub goal: watch::Receiver<Option<GoalPose>>,
 }
 
-/// What a rollout says.
-pub struct Outputs {
+/// What a rollout says; `C`: what its arms hear.
+pub struct Outputs<C = ArmCommands> {
     /// Answers to the states.
-    pub commands: Output<ArmCommands>,
+    pub commands: Output<C>,
     /// Numbered transitions.
     pub batches: Output<Batch>,
     /// Its status.
@@ -52,60 +52,145 @@ pub struct Outputs {
     pub times: Times,
 }
 
+/// Something that a learner or a person said.
+pub(super) enum News {
+    Status(LearnerStatus),
+    Weights(Option<Arc<Snapshot>>),
+    Ack(Ack),
+    Goal(Option<GoalPose>),
+}
+
+impl News {
+    pub(super) fn tell(self, agent: &mut Agent, now: Duration) {
+        match self {
+            Self::Status(status) => agent.learner_status(&status, now),
+            Self::Weights(Some(snapshot)) => agent.weights(&snapshot, now),
+            Self::Ack(ack) => agent.ack(&ack),
+            Self::Goal(Some(goal)) => {
+                if let Err(error) = agent.goal(&goal) {
+                    tracing::error!("{error}");
+                }
+            }
+            Self::Weights(None) | Self::Goal(None) => {}
+        }
+    }
+}
+
+/// The ears for learner and people.
+pub(super) struct Ears {
+    weights: watch::Receiver<Option<Arc<Snapshot>>>,
+    acks: mpsc::Receiver<Ack>,
+    learner: mpsc::Receiver<LearnerStatus>,
+    goal: watch::Receiver<Option<GoalPose>>,
+}
+
+impl<S> Inputs<S> {
+    pub(super) fn split(self) -> (mpsc::Receiver<S>, Ears) {
+        let Self { states, weights, acks, learner, goal } = self;
+        (states, Ears { weights, acks, learner, goal })
+    }
+}
+
+impl Ears {
+    /// The next of everything, newer weights only if they may be `taken`; none once nobody speaks any more. Nothing is lost
+    /// where this is dropped while it waits.
+    pub(super) async fn next(&mut self, taken: bool) -> Option<News> {
+        tokio::select! {
+            biased;
+            status = self.learner.recv() => status.map(News::Status),
+            changed = self.weights.changed(), if taken => {
+                changed.ok().map(|()| News::Weights(self.weights.borrow_and_update().clone()))
+            }
+            ack = self.acks.recv() => ack.map(News::Ack),
+            Ok(()) = self.goal.changed() => Some(News::Goal(self.goal.borrow_and_update().clone())),
+        }
+    }
+}
+
+/// What was said last, and when.
+pub(super) struct Said {
+    status: RolloutStatus,
+    at: Instant,
+}
+
+impl Said {
+    /// Says the first status.
+    pub(super) fn first<C>(agent: &mut Agent, outputs: &mut Outputs<C>) -> Self {
+        if outputs.audit.is_some() {
+            agent.audit();
+        }
+        let said = Self { status: agent.status(), at: Instant::now() };
+        (outputs.status)(&said.status);
+        said
+    }
+
+    /// Sends what is due after a turn: notes, batches, episodes, pulls, the status. `report` is asked for with the status.
+    pub(super) fn say<C>(&mut self, agent: &mut Agent, outputs: &mut Outputs<C>, now: Duration) -> Result<bool> {
+        write(agent, outputs)?;
+        agent.due(now).iter().for_each(&mut outputs.batches);
+        agent.episodes().iter().for_each(&mut outputs.episodes);
+        if agent.pull_due(now) {
+            (outputs.pull)();
+        }
+        let status = agent.status();
+        let said = &self.status;
+        let news = (&status.state, status.version, status.life, status.phase)
+            != (&said.state, said.version, said.life, said.phase);
+        let due = news || STATUS <= self.at.elapsed();
+        if due {
+            (outputs.status)(&status);
+            (self.status, self.at) = (status, Instant::now());
+        }
+        Ok(due)
+    }
+
+    /// Says goodbye, after [`Agent::leave`].
+    pub(super) fn last<C>(agent: &mut Agent, outputs: &mut Outputs<C>) -> Result<()> {
+        write(agent, outputs)?;
+        let status = agent.status();
+        (outputs.status)(&status);
+        tracing::info!(recorded = status.steps, "{} recorded {} steps", status.stream, status.steps);
+        Ok(())
+    }
+}
+
 /// Runs until `shutdown`, or until its inputs are gone. Fails if simulator and rollout do not fit.
-pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
+pub async fn run(mut agent: Agent, inputs: Inputs, mut outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
     let start = Instant::now();
+    let (mut arms, mut ears) = inputs.split();
     let mut beat = tokio::time::interval(BEAT);
     let mut held: Option<ArmStates> = None;
     let mut heard = start;
-    if outputs.audit.is_some() {
-        agent.audit();
-    }
-    let mut said = (agent.status(), Instant::now());
-    (outputs.status)(&said.0);
+    let mut said = Said::first(&mut agent, &mut outputs);
     let mut watch = Stopwatch::new(&outputs.times);
     loop {
         watch.turn_to(Activity::Waiting);
         let mut states = tokio::select! {
             biased;
             () = shutdown.wait() => break,
-            status = inputs.learner.recv() => match status {
-                Some(status) => { agent.learner_status(&status, start.elapsed()); None }
-                None => break,
-            },
-            changed = inputs.weights.changed() => match changed {
-                Ok(()) => {
-                    watch.turn_to(Activity::Task);
-                    let snapshot = inputs.weights.borrow_and_update().clone();
-                    if let Some(snapshot) = snapshot { agent.weights(&snapshot, start.elapsed()); }
+            news = ears.next(true) => match news {
+                Some(news) => {
+                    if matches!(news, News::Weights(_)) { watch.turn_to(Activity::Task); }
+                    news.tell(&mut agent, start.elapsed());
                     None
                 }
-                Err(_) => break,
-            },
-            ack = inputs.acks.recv() => match ack {
-                Some(ack) => { agent.ack(&ack); None }
                 None => break,
             },
-            Ok(()) = inputs.goal.changed() => {
-                let goal = inputs.goal.borrow_and_update().clone();
-                if let Some(Err(error)) = goal.map(|goal| agent.goal(&goal)) { tracing::error!("{error}"); }
-                None
-            }
-            states = inputs.states.recv() => match states {
+            states = arms.recv() => match states {
                 Some(states) => Some(states),
                 None => break,
             },
             _ = beat.tick() => None,
         };
         // Only the newest states count; what was held is answered as soon as it may be.
-        while let Ok(newer) = inputs.states.try_recv() {
+        while let Ok(newer) = arms.try_recv() {
             states = Some(newer);
         }
         let fresh = states.is_some();
         if fresh {
             heard = Instant::now();
         }
-        agent.served(heard.elapsed() < NO_STATES);
+        agent.aside((NO_STATES <= heard.elapsed()).then(|| "waiting for states".into()));
         if let Some(states) = states.or_else(|| held.take()) {
             watch.turn_to(Activity::Task);
             let before = agent.inference();
@@ -120,33 +205,17 @@ pub async fn run(mut agent: Agent, mut inputs: Inputs, mut outputs: Outputs, mut
             }
             held = holds.then_some(states);
         }
-        write(&mut agent, &mut outputs)?;
-        let now = start.elapsed();
         watch.turn_to(Activity::Transport);
-        agent.due(now).iter().for_each(&mut outputs.batches);
-        agent.episodes().iter().for_each(&mut outputs.episodes);
-        if agent.pull_due(now) {
-            (outputs.pull)();
-        }
-        let status = agent.status();
-        let news = (&status.state, status.version, status.life, status.phase)
-            != (&said.0.state, said.0.version, said.0.life, said.0.phase);
-        if news || STATUS <= said.1.elapsed() {
-            (outputs.status)(&status);
+        if said.say(&mut agent, &mut outputs, start.elapsed())? {
             (outputs.report)(&agent.report());
-            said = (status, Instant::now());
         }
     }
     watch.turn_to(Activity::Waiting);
     agent.leave();
-    write(&mut agent, &mut outputs)?;
-    let status = agent.status();
-    (outputs.status)(&status);
-    tracing::info!(recorded = status.steps, "{} recorded {} steps", status.stream, status.steps);
-    Ok(())
+    Said::last(&mut agent, &mut outputs)
 }
 
-fn write(agent: &mut Agent, outputs: &mut Outputs) -> Result<()> {
+fn write<C>(agent: &mut Agent, outputs: &mut Outputs<C>) -> Result<()> {
     match &mut outputs.audit {
         Some(write) => write(agent.notes()),
         None => Ok(()),

@@ -42,11 +42,11 @@ impl Ideal {
     }
 }
 
-fn contract() -> Arc<Contract> {
+pub(super) fn contract() -> Arc<Contract> {
     Arc::new(Config { hidden: vec![8], ..Config::default() }.contract().unwrap())
 }
 
-fn snapshot(version: u64) -> Arc<Snapshot> {
+pub(super) fn snapshot(version: u64) -> Arc<Snapshot> {
     let contract = contract();
     let mut rng = Seed::root(version).rng(0);
     let parameters: Vec<f32> = (0..contract.layout().len()).map(|_| rng.random_range(-0.3..0.3)).collect();
@@ -191,6 +191,24 @@ fn a_repeated_tick_gets_the_same_answer_and_records_nothing() {
     let first = tick(&mut rollout, &mut arms, ACT);
     assert_eq!(rollout.arrive(&states).unwrap(), [] as [usize; 0]);
     assert_eq!(rollout.answer(&states, ACT).unwrap(), first);
+}
+
+#[test]
+fn a_leash_keeps_the_reference_by_an_arm_that_does_not_follow() {
+    let (mut rollout, mut arms) = (rollout().leashed(Some(0.1)), Ideal::new(1));
+    tick(&mut rollout, &mut arms, ACT);
+    let start = arms.0.position.clone();
+    let mut farthest = 0.0_f64;
+    for _ in 0..40 {
+        let commands = tick(&mut rollout, &mut arms, ACT);
+        for (commanded, start) in commands.position.iter().zip(&start).take(ENVS) {
+            for (commanded, start) in commanded.iter().zip(start).take(ARM_DOF) {
+                farthest = farthest.max((commanded - start).abs());
+            }
+        }
+        arms.0.position.clone_from(&start);
+    }
+    assert!((farthest - 0.1).abs() < 1e-12, "{farthest}");
 }
 
 #[test]

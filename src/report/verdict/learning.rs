@@ -99,11 +99,16 @@ pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
 fn from_bags(seen: &Seen<'_>) -> (Level, String, String) {
     let losses = values(seen.rows, "validation/policy_loss");
     let Some((first, last)) = losses.first().zip(losses.last()) else {
-        return (Level::Look, "Learned from bags without a validation: only an evaluation tells.".into(), String::new());
+        return (
+            Level::Look,
+            "Learned from bags without a validation: only an evaluation tells.".into(),
+            String::new(),
+        );
     };
-    let (at, best) = losses.iter().enumerate().fold((0, f64::INFINITY), |best, (at, &loss)| {
-        if loss < best.1 { (at + 1, loss) } else { best }
-    });
+    let (at, best) = losses
+        .iter()
+        .enumerate()
+        .fold((0, f64::INFINITY), |best, (at, &loss)| if loss < best.1 { (at + 1, loss) } else { best });
     let course = format!("the actor's loss on the validation went from {first:.3} to {last:.3}, at best {best:.3}");
     // of what a clone gained, this much is lost again; with weights that grow, as in iql, losses of different times do not compare
     if seen.config.algo == Algo::Bc && 0.1 * (first - best).max(1e-9) < last - best {

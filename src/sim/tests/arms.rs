@@ -2,6 +2,7 @@ use super::{all_told, moved, panda};
 use crate::config::{Seed, Sim};
 use crate::contract::Told;
 use crate::data::{Operation, STATE_DOF};
+use crate::link::Preset;
 use crate::robot::{ARM_DOF, Robot};
 use crate::sim::{Arms, EnvState, HOME};
 use mujoco_rs::prelude::MjtObjBase;
@@ -90,6 +91,53 @@ fn a_reached_target_stays_within_a_tenth_of_a_milliradian() {
     // nor does it chatter there
     let speed = arms.velocity()[0].iter().map(|v| v.abs()).fold(0.0, f64::max);
     assert!(speed < 1e-4, "{speed} rad/s");
+}
+
+/// An arm that is led as the guard of a simulator leads one.
+fn led() -> Arms {
+    panda(1, 1, Told::default(), false).led(Some(&Preset::Sim.guard())).unwrap()
+}
+
+#[test]
+fn a_led_arm_keeps_the_limits_where_another_jumps() {
+    let (mut led, mut plain) = (led(), panda(1, 1, Told::default(), false));
+    let mut target = HOME;
+    target[0] += 0.5;
+    let limits = Robot::Panda.limits();
+    let (mut velocity, mut fastest) = (0.0, 0.0_f64);
+    for tick in 0..40 {
+        step_all(&mut led, Operation::Step, &target, 0);
+        step_all(&mut plain, Operation::Step, &target, 0);
+        let now = led.velocity()[0][0];
+        // over a control tick of 50 ms; the drive's own overshoot is within a tenth
+        assert!(
+            (now - velocity).abs() <= 1.1 * limits.acceleration_rad_per_sec2[0] * 0.05,
+            "tick {tick}: {velocity} to {now}"
+        );
+        (velocity, fastest) = (now, fastest.max(now));
+        if tick == 0 {
+            let gone = |arms: &Arms| arms.position()[0][0] - HOME[0];
+            assert!(2.0 * gone(&led) < gone(&plain), "{} and {}", gone(&led), gone(&plain));
+        }
+    }
+    assert!(0.5 < fastest && fastest < 1.05 * limits.velocity_rad_per_sec[0], "{fastest} rad/s");
+    assert!((led.position()[0][0] - target[0]).abs() < 1e-3);
+}
+
+#[test]
+fn a_led_arm_that_is_restored_in_motion_continues_bit_for_bit() {
+    let (mut arms, mut other) = (led(), led());
+    step_all(&mut arms, Operation::Reset, &HOME, 1);
+    let target = |tick| moved(&HOME, 0.3, &mut Seed::root(5).rng(tick));
+    (0..10).for_each(|tick| step_all(&mut arms, Operation::Step, &target(tick), 1));
+    let written = serde_json::to_string(&arms.state(0).unwrap()).unwrap();
+    other.set_state(0, &serde_json::from_str(&written).unwrap()).unwrap();
+    for tick in 10..30 {
+        for arms in [&mut arms, &mut other] {
+            step_all(arms, Operation::Step, &target(tick), 1);
+        }
+        assert_eq!(arms.position(), other.position());
+    }
 }
 
 #[test]

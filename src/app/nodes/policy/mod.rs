@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often the writers of the command topic are counted.
 const WRITERS: Duration = Duration::from_millis(100);
 
-type Asked = (Request, SyncSender<Result<&'static str>>);
+/// What a person asks of an actor, and where the answer goes.
+type Asked<R = Request> = (R, SyncSender<Result<&'static str>>);
 
 /// Node `policy`: runs a trained policy on an arm, guarded.
 pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
@@ -102,7 +103,7 @@ fn serve(node: &mut Node, ask: &mpsc::Sender<Asked>) -> Result<Lifecycle> {
 }
 
 /// Asks the actor, from the spin thread.
-fn answer(ask: &mpsc::Sender<Asked>, request: Request) -> Result<&'static str> {
+pub(super) fn answer<R>(ask: &mpsc::Sender<Asked<R>>, request: R) -> Result<&'static str> {
     let (reply, answer) = sync_channel(1);
     ask.try_send((request, reply)).map_err(|_| Error::invalid("the node is busy; ask again"))?;
     answer.recv_timeout(PATIENCE).map_err(|_| Error::invalid("the node did not answer; ask again"))?
@@ -173,7 +174,7 @@ fn say(node: &mut Node, link: Link, lifecycle: Lifecycle, status: Output<Status>
 }
 
 /// The only way to the arm.
-fn commands(node: &mut Node, link: Link) -> Result<Output<Command>> {
+pub(super) fn commands(node: &mut Node, link: Link) -> Result<Output<Command>> {
     Ok(match link.form {
         Form::Positions => {
             let mut send = to_topic::<msg::JointState, _>(node.publish(link.commands, ros::newest())?);

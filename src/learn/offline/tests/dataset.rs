@@ -15,7 +15,14 @@ fn recorded(steps: usize) -> Vec<Logged> {
 }
 
 fn split() -> Learner {
-    let offline = Config { validation: 0.3, test: 0.2, batch_size: 32, gradient_steps: 40, update_steps: 10, ..Config::default() };
+    let offline = Config {
+        validation: 0.3,
+        test: 0.2,
+        batch_size: 32,
+        gradient_steps: 40,
+        update_steps: 10,
+        ..Config::default()
+    };
     Learner { offline, ..Learner::default() }
 }
 
@@ -78,13 +85,17 @@ fn returns_go_on_over_fragments_and_begin_anew_at_ends_and_gaps() {
 #[test]
 fn what_leaves_nothing_to_learn_from_is_refused_with_a_sentence() {
     let contract = contract(1, &[8]);
-    let refusal = |logged: &[Logged], config: &Learner| Dataset::new(&contract, logged, config).err().unwrap().to_string();
+    let refusal =
+        |logged: &[Logged], config: &Learner| Dataset::new(&contract, logged, config).err().unwrap().to_string();
     assert!(refusal(&[], &config()).contains("not one recorded step"));
     let one = [step(0, &[0.0; 3], &[0.0; 2], 1.0, &[0.0; 3], End::Terminated)];
     let whose = Part::of(&one[0], 0, 0.3, 0.2);
     let said = refusal(&one, &split());
     let missing = if whose == Part::Train { "validation" } else { "training" };
-    assert!(said.contains(&format!("none of the 1 recorded episodes falls to the {missing}")) && said.contains("--val"), "{said}");
+    assert!(
+        said.contains(&format!("none of the 1 recorded episodes falls to the {missing}")) && said.contains("--val"),
+        "{said}"
+    );
 }
 
 fn updates(learner: &mut Offline, count: u64) {

@@ -87,7 +87,10 @@ fn values_come_to_the_fixed_point_and_the_policy_to_its_weights() {
         let outputs = policy.outputs(&(0..STATES).flat_map(observe).collect::<Vec<_>>()).unwrap();
         for state in 0..STATES {
             let found = f64::from(policy.values(&observe(state)).unwrap()[0]);
-            assert!((found - values[state]).abs() < 0.05 * values[state].abs().max(1.0), "tau {tau}: V({state}) {found}, {values:?}");
+            assert!(
+                (found - values[state]).abs() < 0.05 * values[state].abs().max(1.0),
+                "tau {tau}: V({state}) {found}, {values:?}"
+            );
             let mut input = observe(state);
             snapshot.normaliser.apply(&mut input);
             let input = Tensor::from_slice(&input).view([1, -1]);
@@ -95,11 +98,15 @@ fn values_come_to_the_fixed_point_and_the_policy_to_its_weights() {
             for (action, wanted) in ACTIONS.iter().zip(actions[state]) {
                 let pass = critics.slow.pass(&input, &Tensor::from_slice(action).view([1, -1]));
                 let found = f64::from(floats(&pass.values.amin([0i64].as_slice(), false).to_kind(Kind::Float))[0]);
-                assert!((found - wanted).abs() < 0.05 * wanted.abs().max(1.0), "tau {tau}: Q({state}) {found}, {wanted}");
+                assert!(
+                    (found - wanted).abs() < 0.05 * wanted.abs().max(1.0),
+                    "tau {tau}: Q({state}) {found}, {wanted}"
+                );
             }
             // the weighted likelihood is highest at the weighted mean of what was done
             let weight = actions[state].map(|value| (value - values[state]).exp());
-            let mean: f64 = ACTIONS.iter().zip(weight).map(|(action, weight)| f64::from(action[0].atanh()) * weight).sum();
+            let mean: f64 =
+                ACTIONS.iter().zip(weight).map(|(action, weight)| f64::from(action[0].atanh()) * weight).sum();
             let mean = mean / weight.iter().sum::<f64>();
             let found = f64::from(outputs.mean(state, 0)[0]);
             assert!((found - mean).abs() < 0.06, "tau {tau}: the mean in {state} is {found}, not {mean}");

@@ -139,7 +139,10 @@ fn every_loss_is_the_formula_written_out() {
         assert_eq!(found.len(), if options == 1 { 3 } else { 5 });
         for (name, found) in found {
             let known = known.iter().find(|(known, _)| *known == name).unwrap().1;
-            assert!((found - known).abs() < 1e-3 * known.abs().max(1.0), "K = {options}, {name}: {found}, by hand {known}");
+            assert!(
+                (found - known).abs() < 1e-3 * known.abs().max(1.0),
+                "K = {options}, {name}: {found}, by hand {known}"
+            );
         }
         assert!(options == 1 || 0.0 < arrivals && choices < count as f64);
     }

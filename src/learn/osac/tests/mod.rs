@@ -5,8 +5,8 @@ mod sac;
 mod theorems;
 mod values;
 
-use super::losses::{Drawn, Networks, Picked, Temperatures};
 use super::Osac;
+use super::losses::{Drawn, Networks, Picked, Temperatures};
 use crate::config::{self, Prioritisation, Seed};
 use crate::contract::{Architecture, Contract, Layout, Network as Sizes};
 use crate::learn::twin::Twin;

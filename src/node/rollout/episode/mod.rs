@@ -14,6 +14,9 @@ use crate::robot::{ARM_DOF, Limits};
 use crate::task::{Arm, Start, Task};
 use nalgebra::Isometry3;
 
+/// References that differ by less are the same [rad].
+const LED_RAD: f64 = 1e-9;
+
 /// Where an environment stands between two ticks.
 enum Stage {
     /// Its next command is a reset.
@@ -30,6 +33,10 @@ struct Pending {
     decision: Decision,
     version: u64,
     stamp_secs: f64,
+    /// Where the reference was before the action [rad].
+    from: [f64; ARM_DOF],
+    /// A guard changed the action.
+    filtered: bool,
 }
 
 /// Sums over the running episode.
@@ -68,6 +75,8 @@ pub(super) struct Episode {
     /// Decisions made in this environment: the key of the next draw.
     decisions: u64,
     base_from_goal: Isometry3<f64>,
+    /// Measured [rad].
+    position: [f64; ARM_DOF],
     reference: [f64; ARM_DOF],
     pub(super) running: Running,
     /// Raw observation of the newest states.
@@ -99,6 +108,7 @@ impl Episode {
             t: 0,
             decisions: 0,
             base_from_goal: Isometry3::identity(),
+            position: [0.0; ARM_DOF],
             reference: [0.0; ARM_DOF],
             running: Running::default(),
             observation: Vec::with_capacity(obs_size),
@@ -160,11 +170,8 @@ impl Episode {
             self.reference = start.position;
             self.base_from_goal = start.base_from_goal;
         }
-        let arm = Arm::new(
-            std::array::from_fn(|joint| position[joint]),
-            std::array::from_fn(|joint| velocity[joint]),
-            self.reference,
-        );
+        self.position = std::array::from_fn(|joint| position[joint]);
+        let arm = Arm::new(self.position, std::array::from_fn(|joint| velocity[joint]), self.reference);
         let answered = std::mem::take(&mut self.observation);
         task.observe(&arm, &self.base_from_goal, &mut self.observation);
         match std::mem::replace(&mut self.stage, Stage::Arrived) {
@@ -196,23 +203,48 @@ impl Episode {
         }
     }
 
-    /// Takes a decision and gives the joint targets: the reference moved by the action, inside the limits.
+    /// Takes a decision and gives the joint targets: the reference moved by the action, inside the limits, and no farther than
+    /// the leash from where the arm was measured.
     pub(super) fn act(
         &mut self,
         decision: Decision,
         version: u64,
         stamp_secs: f64,
         step_rad: f64,
+        leash_rad: f64,
         limits: &Limits,
     ) -> [f64; ARM_DOF] {
+        let from = self.reference;
         for (joint, action) in decision.choice.action.iter().enumerate().take(ARM_DOF) {
             self.reference[joint] = (self.reference[joint] + step_rad * f64::from(*action))
-                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint]);
+                .clamp(limits.position_min_rad[joint], limits.position_max_rad[joint])
+                .clamp(self.position[joint] - leash_rad, self.position[joint] + leash_rad);
         }
         self.running = decision.next;
         self.decisions += 1;
-        self.stage = Stage::Pending(Box::new(Pending { decision, version, stamp_secs }));
+        self.stage = Stage::Pending(Box::new(Pending { decision, version, stamp_secs, from, filtered: false }));
         self.reference
+    }
+
+    /// Where a guard leads the arm instead [rad]: the step that is under way then records what was carried out.
+    pub(super) fn led(&mut self, reference: &[f64; ARM_DOF], step_rad: f64) {
+        match &mut self.stage {
+            Stage::Starting(start) => start.position = *reference,
+            Stage::Pending(pending) => {
+                for joint in (0..ARM_DOF).filter(|&joint| LED_RAD < (reference[joint] - self.reference[joint]).abs()) {
+                    let carried_out = (reference[joint] - pending.from[joint]) / step_rad;
+                    pending.decision.choice.action[joint] = carried_out.clamp(-1.0, 1.0) as f32;
+                    pending.filtered = true;
+                }
+            }
+            Stage::Fresh | Stage::Arrived => {}
+        }
+        self.reference = *reference;
+    }
+
+    /// Whether an episode has a valid step, and goes on.
+    pub(super) fn under_way(&self) -> bool {
+        0 < self.t
     }
 
     /// Joint targets that change nothing.
@@ -263,7 +295,7 @@ impl Episode {
         stamp_secs: f64,
         rollout: &str,
     ) -> Arrival {
-        let Pending { decision, version, stamp_secs: decided_secs } = pending;
+        let Pending { decision, version, stamp_secs: decided_secs, filtered, .. } = pending;
         let judgement = task.judge(arm, &self.base_from_goal, &decision.choice.action);
         self.count(&decision, &judgement);
         let end = match self.t + 1 {
@@ -282,7 +314,7 @@ impl Episode {
             t: self.t,
             stamp_secs: decided_secs,
             choice: decision.choice,
-            filtered: false,
+            filtered,
             intervened: false,
             reward: judgement.reward as f32,
             end,

@@ -19,6 +19,7 @@ pub struct EpisodeState {
     t: u32,
     decisions: u64,
     base_from_goal: Pose,
+    position: [f64; ARM_DOF],
     reference: [f64; ARM_DOF],
     running: Running,
     observation: Vec<f32>,
@@ -54,6 +55,7 @@ impl Episode {
             t: self.t,
             decisions: self.decisions,
             base_from_goal: numbers(&self.base_from_goal),
+            position: self.position,
             reference: self.reference,
             running: self.running,
             observation: self.observation.clone(),
@@ -83,6 +85,7 @@ impl Episode {
         };
         (self.number, self.t, self.decisions) = (state.number, state.t, state.decisions);
         self.base_from_goal = pose(state.base_from_goal);
+        self.position = state.position;
         (self.reference, self.running, self.observation) = (state.reference, state.running, state.observation);
         (self.sums, self.recorded, self.open.first) = (state.sums, state.recorded, state.recorded);
         Ok(())

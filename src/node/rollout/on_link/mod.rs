@@ -1,0 +1,307 @@
+//! The rollout on a robot's own topics, through the guard: control ticks follow the stamps of its states, decisions are the
+//! [`Agent`]'s, and an episode begins where a guarded move has led the arm. No clock, no network.
+
+mod control;
+mod say;
+mod shell;
+#[cfg(test)]
+mod tests;
+mod ticks;
+
+pub use shell::{Inputs, Outputs, Request, run};
+
+use super::Agent;
+use crate::contract::Contract;
+use crate::data::JointState;
+use crate::error::{Error, Result};
+use crate::guard::{self, Guard, JointStates};
+use crate::link::{Command, Joints, Link, Preset, Rate, joint_names};
+use crate::robot::{PerJoint, Robot};
+use std::sync::Arc;
+use ticks::{Tick, Ticks};
+
+/// Stamps of states that have a command may come early by this share of a command tick.
+const EARLY: f64 = 0.1;
+
+/// What a rollout on a link is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The arm, `Panda` or `Fr3`.
+    pub arm: Robot,
+    /// How it speaks.
+    pub preset: Preset,
+    /// Prefix of its names; empty: its own.
+    pub prefix: String,
+    /// Of the guard.
+    pub guard: guard::Config,
+    /// A simulator is armed without being asked.
+    pub arms_itself: bool,
+    /// A service resets the simulator before each episode.
+    pub resets: bool,
+}
+
+/// What follows from a state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Acts {
+    /// To the arm.
+    pub command: Option<Command>,
+    /// The simulator is to be reset now.
+    pub reset: bool,
+}
+
+/// What the arm does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// As the agent decides.
+    Acting,
+    /// It goes to an episode's start [rad], since this stamp [s].
+    Moving { start: PerJoint, since_secs: f64 },
+}
+
+/// One arm of a rollout, guarded. Times are of a steady clock [s] if not said otherwise.
+pub struct OnLink {
+    agent: Agent,
+    contract: Arc<Contract>,
+    settings: Settings,
+    link: Link,
+    joints: Joints,
+    guard: Guard,
+    ticks: Ticks,
+    stage: Stage,
+    tick: u64,
+    /// When the newest state came, and its header stamp [s].
+    heard_secs: Option<f64>,
+    stamp_secs: f64,
+    /// Header stamp of the next command, where states have commands [s].
+    due_secs: Option<f64>,
+    /// Why the last arming was refused, or the last way blocked.
+    trouble: Option<String>,
+    leaves: bool,
+    refused_states: u64,
+    blocked_moves: u64,
+}
+
+impl OnLink {
+    /// `agent` has one environment. Refuses an arm that is no one arm, and a guard that does not fit link or policy.
+    pub fn new(agent: Agent, settings: Settings) -> Result<Self> {
+        if settings.arm == Robot::Both {
+            return Err(Error::invalid(
+                "robot = both names no arm: a policy for both is trained on one; give robot: panda or robot: fr3",
+            ));
+        }
+        let link = settings.preset.link();
+        if let Some(only) = settings.preset.arm().filter(|only| *only != settings.arm) {
+            return Err(Error::invalid(format!(
+                "policy.link = {} with robot = {}; that link serves the {} only",
+                settings.preset.name(),
+                settings.arm.prefix(),
+                only.prefix()
+            )));
+        }
+        if link.simulated != settings.guard.use_sim_time {
+            let (name, given) = (settings.preset.name(), settings.guard.use_sim_time);
+            return Err(Error::invalid(format!(
+                "guard.use_sim_time = {given} with policy.link = {name}, which is {}",
+                if link.simulated { "a simulator with a /clock: true is right" } else { "hardware: false is right" }
+            )));
+        }
+        let contract = agent.rollout.contract.clone();
+        let (step, leash) = (contract.action.step_rad(contract.control_period_secs), settings.guard.leash_rad);
+        if step > leash {
+            return Err(Error::invalid(format!(
+                "an action moves a joint by up to {step} rad and guard.leash_rad is {leash}: no first target would be taken; give \
+                 more leash, or a smaller action.scale"
+            )));
+        }
+        let names = joint_names(settings.arm, &settings.prefix)?;
+        let guard = Guard::new(settings.guard.clone(), &contract, settings.arm, Some(names.clone()), None)?;
+        Ok(Self {
+            agent: if link.simulated { agent } else { agent.unstoppable() },
+            ticks: Ticks::new(contract.control_period_secs),
+            contract,
+            settings,
+            link,
+            joints: Joints::new(names),
+            guard,
+            stage: Stage::Acting,
+            tick: 0,
+            heard_secs: None,
+            stamp_secs: 0.0,
+            due_secs: None,
+            trouble: None,
+            leaves: false,
+            refused_states: 0,
+            blocked_moves: 0,
+        })
+    }
+
+    /// How the arm speaks.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
+    /// Time between two commands [s].
+    pub fn tick_secs(&self) -> f64 {
+        self.settings.guard.tick_secs()
+    }
+
+    /// Its side of the protocol.
+    pub fn agent(&mut self) -> &mut Agent {
+        &mut self.agent
+    }
+
+    /// Whether newer weights may be taken: on hardware between two episodes only.
+    pub fn may_swap(&self) -> bool {
+        self.link.simulated || self.stage != Stage::Acting || self.guard.is_quiet()
+    }
+
+    // ---- what is heard and asked ----------------------------------------------------------------------------------------
+
+    /// A simulator's clock.
+    pub fn clock(&mut self, clock_secs: f64, now_secs: f64) {
+        if self.settings.guard.use_sim_time {
+            self.guard.observe_clock(clock_secs, now_secs);
+            self.see_to_the_guard();
+        }
+    }
+
+    /// Publishers of the command topic, this node among them.
+    pub fn publishers(&mut self, count: usize) {
+        self.guard.observe_publishers(count);
+    }
+
+    /// Arms or disarms; a simulator that arms itself does so again at once. Says what is so now.
+    pub fn arm(&mut self, armed: bool, now_secs: f64) -> Result<&'static str> {
+        if armed {
+            self.guard.arm(now_secs)?;
+            self.ticks.restart();
+            return Ok("armed: the arm moves to a start pose, then acts and learns");
+        }
+        self.settings.arms_itself = false;
+        self.guard.disarm();
+        Ok("disarmed: the arm comes to rest")
+    }
+
+    /// Brings the arm to rest; go on until [`Self::is_quiet`].
+    pub fn shutdown(&mut self) {
+        self.settings.arms_itself = false;
+        self.guard.shutdown();
+        self.interrupt("the node ends");
+        self.agent.leave();
+        self.leaves = true;
+    }
+
+    /// Whether no command will come.
+    pub fn is_quiet(&self) -> bool {
+        self.guard.is_quiet()
+    }
+
+    // ---- what goes out --------------------------------------------------------------------------------------------------
+
+    /// A joint state: acts where a control tick is due by its stamp, and commands where the link has a command for each state.
+    pub fn states(&mut self, state: &JointState, now_secs: f64) -> Result<Acts> {
+        let outcome = self.take(state, now_secs);
+        if outcome.is_err() {
+            self.refused_states += 1;
+        }
+        outcome
+    }
+
+    fn take(&mut self, state: &JointState, now_secs: f64) -> Result<Acts> {
+        let measured = self.joints.read(state);
+        // where velocities are not told, the guard looks at positions alone
+        let velocities: &[f64] = match &measured {
+            Ok(Some(measured)) if measured.told => &state.velocity,
+            _ => &[],
+        };
+        self.guard.observe(
+            &JointStates { names: &state.names, positions: &state.position, velocities, stamp_secs: state.stamp_secs },
+            now_secs,
+        )?;
+        let measured = measured?;
+        self.heard_secs = Some(now_secs);
+        self.stamp_secs = state.stamp_secs;
+        self.see_to_the_guard();
+        let tick = self.ticks.state(state.stamp_secs);
+        if self.guard.is_quiet() {
+            self.arm_itself(now_secs);
+        }
+        let mut acts = Acts::default();
+        let acting = !self.guard.is_quiet() && !self.leaves && tick != Tick::Between;
+        if let (Some(measured), true) = (measured, acting) {
+            if tick == Tick::Broken {
+                self.interrupt("too many states were late or missing");
+            }
+            self.control(&measured, now_secs, &mut acts)?;
+        }
+        if self.link.rate == Rate::PerState && self.is_due(state.stamp_secs) {
+            acts.command = self.command(now_secs);
+        }
+        Ok(acts)
+    }
+
+    /// Whether the state with this stamp has a command: never more of them than ticks of the guard, so that speeds are right.
+    fn is_due(&mut self, stamp_secs: f64) -> bool {
+        let tick_secs = self.tick_secs();
+        // after a reset time is earlier
+        let due = self.due_secs.filter(|due| *due < stamp_secs + 2.0 * tick_secs).unwrap_or(stamp_secs);
+        let reached = stamp_secs + EARLY * tick_secs;
+        if reached < due {
+            return false;
+        }
+        self.due_secs = Some(due.max(reached - 2.0 * EARLY * tick_secs) + tick_secs);
+        true
+    }
+
+    /// Call it every [`Self::tick_secs`]: the command of a fixed rate; and, where each state has a command, those that bring
+    /// the arm to rest once states are missing.
+    pub fn beat(&mut self, now_secs: f64) -> Option<Command> {
+        let missing = self.heard_secs.is_none_or(|at| now_secs - at > self.settings.guard.state_timeout_secs);
+        if self.is_quiet() || (self.link.rate == Rate::PerState && !missing) {
+            return None;
+        }
+        self.command(now_secs)
+    }
+
+    fn command(&mut self, now_secs: f64) -> Option<Command> {
+        let next = self.guard.tick(now_secs);
+        let (form, tick_secs) = (self.link.form, self.tick_secs());
+        let order = |next| self.joints.order(form, self.stamp_secs, tick_secs, next, || self.guard.way_to_rest());
+        let command = next.as_ref().map(order);
+        self.see_to_the_guard();
+        command
+    }
+
+    fn arm_itself(&mut self, now_secs: f64) {
+        if !(self.link.simulated && self.settings.arms_itself) {
+            return;
+        }
+        match self.guard.arm(now_secs) {
+            Ok(()) => {
+                self.trouble = None;
+                self.ticks.restart();
+            }
+            Err(error) => self.trouble = Some(error.to_string()),
+        }
+    }
+
+    /// What a guard that stopped the arm did is nothing that the policy has done.
+    fn see_to_the_guard(&mut self) {
+        if self.guard.is_quiet() && self.acts() {
+            let why = self.guard.report().sentence;
+            self.interrupt(&why);
+        }
+    }
+
+    fn acts(&self) -> bool {
+        self.stage == Stage::Acting && self.agent.rollout.under_way()
+    }
+
+    /// The episode under way ends as aborted.
+    fn interrupt(&mut self, why: &str) {
+        if self.acts() {
+            tracing::warn!("an episode ends as aborted: {why}");
+            self.agent.interrupt(self.stamp_secs);
+        }
+    }
+}
