@@ -8,7 +8,7 @@ use crate::report;
 use crate::run::{self, RunDir, Which};
 use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 

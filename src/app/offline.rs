@@ -5,7 +5,7 @@ use crate::analysis::{Recorded, transitions};
 use crate::config::{Algo, Config, Purpose, Seed};
 use crate::data::Part;
 use crate::error::{Error, Result};
-use crate::learn::{Algorithm, Dataset, Offline};
+use crate::learn::{Dataset, Offline};
 use crate::node::learner::{Lesson, Work};
 use crate::node::trainer::Trainer;
 use std::path::{Path, PathBuf};

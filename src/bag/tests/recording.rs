@@ -1,7 +1,6 @@
 //! Small recordings of our own messages, written by hand.
 
-use crate::bag::encode::Cdr;
-pub(crate) use crate::bag::encode::{batch, weights};
+pub(crate) use crate::bag::encode::{Cdr, batch, weights};
 use crate::bag::{Message, Qos, Topic, Writer};
 use crate::data::{JointState, OptionState};
 use bytes::Bytes;
