@@ -59,6 +59,11 @@ impl Cdr {
         self.each(values, |cdr, value| cdr.f32(*value))
     }
 
+    #[cfg(test)]
+    pub(crate) fn f64s(self, values: &[f64]) -> Self {
+        self.each(values, |cdr, value| cdr.f64(*value))
+    }
+
     pub(crate) fn u32s(self, values: &[u32]) -> Self {
         self.each(values, |cdr, value| cdr.u32(*value))
     }

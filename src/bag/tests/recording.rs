@@ -14,8 +14,7 @@ fn header(stamp_secs: f64, frame: &str) -> Cdr {
 pub(crate) fn joints(state: &JointState) -> Bytes {
     let cdr = header(state.stamp_secs, "").u32(state.names.len() as u32);
     let cdr = state.names.iter().fold(cdr, |cdr, name| cdr.text(name));
-    let f64s = |cdr: Cdr, values: &[f64]| cdr.each(values, |cdr, value| cdr.f64(*value));
-    f64s(f64s(f64s(cdr, &state.position), &state.velocity), &[]).message()
+    cdr.f64s(&state.position).f64s(&state.velocity).f64s(&[]).message()
 }
 
 /// geometry_msgs/PoseStamped, not turned.

@@ -1,6 +1,6 @@
 //! What becomes of recorded steps.
 
-use super::{cloning, config, learner, step, stream};
+use super::{cloning, config, learner, step};
 use crate::config::{Learner, Offline as Config};
 use crate::data::{End, Logged, Part};
 use crate::learn::offline::Dataset;
