@@ -9,6 +9,8 @@
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod bench;
 mod entry;
+#[cfg(all(feature = "torch", feature = "sim"))]
+mod offline;
 #[cfg(feature = "torch")]
 mod page;
 #[cfg(feature = "ros")]

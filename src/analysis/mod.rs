@@ -10,6 +10,8 @@ pub mod episodes;
 pub mod health;
 #[cfg(feature = "torch")]
 mod judge;
+#[cfg(feature = "torch")]
+mod logged;
 pub mod options;
 #[cfg(feature = "torch")]
 mod replay;
@@ -25,6 +27,8 @@ pub mod trace;
 mod walk;
 
 pub use attention::{Attention, Urgency, attention};
+#[cfg(feature = "torch")]
+pub use logged::{Recorded, transitions};
 #[cfg(feature = "torch")]
 pub use walk::{Decision, Present, Rewards, Setup, analyse};
 

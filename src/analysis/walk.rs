@@ -120,7 +120,7 @@ fn newest(bag: &Bag, topics: &Topics) -> Result<Option<Present>> {
 }
 
 /// Refuses two contracts that differ in more than their networks.
-fn alike(one: &Contract, ours: &str, other: &Contract, theirs: &str) -> Result<()> {
+pub(super) fn alike(one: &Contract, ours: &str, other: &Contract, theirs: &str) -> Result<()> {
     let network = one.network.clone();
     one.require_same(ours, &Contract { network, ..other.clone() }, theirs)
 }

@@ -1,13 +1,14 @@
 //! `handoff bag info`, `check`, `analyse` and `cut`. Exit code 3: the bag is damaged; what could be read is shown all the same.
 
 use super::cli::{BagCheck, BagCommand, BagCut, BagInfo, BagPurpose};
+use super::prefixes;
 use crate::bag::{Bag, Cut, Purpose, Survey, Verdict};
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::{self, RunDir, Which};
 use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -100,10 +101,6 @@ fn present(path: &Path) -> Result<crate::analysis::Present> {
     let rewards = scale.map(|scale| Rewards { gamma: ppo.gamma, scale: scale.reward, cost: scale.cost });
     let from = path.display().to_string();
     Ok(Present { from, snapshot: std::sync::Arc::new(snapshot), rewards })
-}
-
-fn prefixes() -> Vec<PathBuf> {
-    std::env::var_os("AMENT_PREFIX_PATH").iter().flat_map(std::env::split_paths).collect()
 }
 
 fn cut(arguments: &BagCut) -> Result<ExitCode> {

@@ -1,6 +1,6 @@
 //! The command line: what can be asked, and how its options become a configuration.
 
-use crate::config::{self, Config, UpdateMode};
+use crate::config::{self, Algo, Config, UpdateMode};
 use crate::error::{Error, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -54,7 +54,7 @@ pub struct Train {
     /// What to learn.
     #[arg(long)]
     pub task: Option<String>,
-    /// How to learn: `hs_ppo` (options) or `ppo` (flat); `osac` or `sac` with replay.
+    /// How to learn: `hs_ppo` (options) or `ppo` (flat); `osac` or `sac` with replay; `iql` or `bc` from bags.
     #[arg(long)]
     pub algo: Option<String>,
     /// Number of options, K.
@@ -95,6 +95,12 @@ pub struct Train {
     /// width takes over less, and says what not.
     #[arg(long, value_name = "RUN", conflicts_with = "resume")]
     pub init_from: Option<PathBuf>,
+    /// Learn from the transitions of these bags instead of acting, by `iql` unless `--algo bc`; needs no ROS.
+    #[arg(long, value_name = "BAG", num_args = 1.., conflicts_with_all = ["resume", "init_from", "serial", "link", "peers", "discovery_server"])]
+    pub offline: Vec<PathBuf>,
+    /// With --offline: share of the episodes that validate [default: 0.1].
+    #[arg(long, value_name = "SHARE", requires = "offline")]
+    pub val: Option<f64>,
     /// With --resume: go on without what off-policy learning remembered.
     #[arg(long, requires = "resume")]
     pub without_replay: bool,
@@ -123,6 +129,9 @@ pub struct Eval {
     /// Sample the actions, too (otherwise they are the mean).
     #[arg(long)]
     pub stochastic: bool,
+    /// Write the episodes as a bag, to analyse or to learn from (train --offline).
+    #[arg(long, value_name = "BAG", conflicts_with = "link")]
+    pub record: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -421,6 +430,9 @@ impl Train {
                 config::parameters_of(&text).map_err(|error| Error::invalid(format!("{}: {error}", path.display())))?
             }
         };
+        if !self.offline.is_empty() {
+            parameters.entry("algo").or_insert_with(|| json!(Algo::Iql.name()));
+        }
         for (key, value) in self.overrides() {
             config::assign(&mut parameters, &format!("{key}={value}"))?;
         }
@@ -444,6 +456,8 @@ impl Train {
             ("seed", self.seed.map(|value| json!(value))),
             ("train.minutes", minutes.map(|value| json!(value))),
             ("train.env_steps", self.env_steps.map(|value| json!(value))),
+            ("learner.offline.bags", (!self.offline.is_empty()).then(|| json!(bags(&self.offline)))),
+            ("learner.offline.validation", self.val.map(|value| json!(value))),
             ("learner.init_from", self.init_from.as_ref().map(|value| json!(value))),
             ("policy.link", self.link.as_ref().map(|value| json!(value))),
             ("rollout.on_link", self.link.as_ref().map(|_| json!(true))),
@@ -458,12 +472,25 @@ impl Train {
     }
 }
 
+/// Paths that hold wherever they are read, apart by `;`.
+fn bags(paths: &[PathBuf]) -> String {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
+    paths.iter().map(absolute).collect::<Vec<_>>().join(";")
+}
+
 /// Words for the first line of a training.
 pub fn describe(config: &Config) -> String {
     let options = match config.option_count() {
         1 => "1 option".into(),
         count => format!("{count} options"),
     };
+    if config.algo.offline() {
+        let (algo, steps) = (config.algo.name(), config.learner.offline.gradient_steps);
+        return format!(
+            "{} · {algo} · {options} · from bags · seed {} · {steps} gradient steps",
+            config.task, config.seed
+        );
+    }
     let mode = match config.learner.update_mode {
         UpdateMode::Sync => "sync",
         UpdateMode::Async => "async",

@@ -2,7 +2,7 @@
 
 use super::evaluate::{self, Play};
 use super::rehearse::{Wire, rehearse};
-use super::{cli, status};
+use super::{cli, recording, status};
 use crate::config::{self, Config};
 use crate::data::EpisodeStats;
 use crate::error::{Error, Result};
@@ -26,7 +26,8 @@ pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
         };
         return print(&if arguments.json { json()? } else { rehearsal.table() });
     }
-    let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling)?;
+    let record = arguments.record.as_deref();
+    let (evaluation, rate) = evaluation(&arguments.run, which, arguments.episodes, arguments.seed, sampling, record)?;
     if arguments.json {
         let json = serde_json::to_string(&evaluation)
             .map_err(|error| Error::invalid(format!("the evaluation cannot be written as JSON: {error}")))?;
@@ -42,7 +43,7 @@ pub(super) fn report(folder: &Path, config: &Config) -> Result<()> {
         return Err(Error::invalid(format!("{} has no checkpoint to evaluate", folder.display())));
     }
     let episodes = config.train.eval_episodes;
-    let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction)?;
+    let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction, None)?;
     print(&format!("{}\n\n{}\n{}", evaluation.table(rate), status::judged(folder)?, folder.display()))
 }
 
@@ -86,10 +87,21 @@ fn load(path: &Path, which: Which, episodes: usize) -> Result<run::Checkpoint> {
     run::load(&RunDir::resolve(path, which)?, None)
 }
 
-fn evaluation(path: &Path, which: Which, episodes: usize, seed: u64, how: Sampling) -> Result<(Evaluation, f64)> {
+fn evaluation(
+    path: &Path,
+    which: Which,
+    episodes: usize,
+    seed: u64,
+    how: Sampling,
+    record: Option<&Path>,
+) -> Result<(Evaluation, f64)> {
     let run::Checkpoint { snapshot, config, .. } = load(path, which, episodes)?;
     let snapshot = Arc::new(snapshot);
-    let Play { episodes, runs, termination_prob } = evaluate::play(&snapshot, &config, episodes, seed, how)?;
+    let play = evaluate::play(&snapshot, &config, episodes, seed, how)?;
+    if let Some(bag) = record {
+        recording::record(bag, &snapshot, &play, seed, how)?;
+    }
+    let Play { episodes, runs, termination_prob, .. } = play;
     let finished = |runs: &Vec<evaluate::OptionRun>| -> Vec<u32> {
         runs.iter().filter(|run| !run.censored).map(|run| run.steps).collect()
     };

@@ -31,6 +31,8 @@ pub struct OptionRun {
 pub struct Play {
     /// Exactly as many episodes as were asked for.
     pub episodes: Vec<EpisodeStats>,
+    /// What was recorded of them, in order of time, 16 environments side by side.
+    pub fragments: Vec<Fragment>,
     /// K: runs of each option.
     pub runs: Vec<Vec<OptionRun>>,
     /// K: mean termination probability on arrival with the option running; NaN where it never ran.
@@ -64,17 +66,28 @@ pub fn play(snapshot: &Arc<Snapshot>, config: &Config, episodes: usize, seed: u6
         finished.extend(ended.into_iter().filter(|stats| stats.episode < share(stats.env)));
     }
     finished.sort_by_key(|stats| (stats.episode, stats.env));
-    let (runs, termination_prob) = runs(&fragments, contract.options.count, share);
-    Ok(Play { episodes: finished, runs, termination_prob })
+    let fragments: Vec<Fragment> =
+        fragments.into_iter().filter_map(|fragment| up_to(share(fragment.env), fragment)).collect();
+    let (runs, termination_prob) = runs(&fragments, contract.options.count);
+    Ok(Play { episodes: finished, fragments, runs, termination_prob })
+}
+
+/// The steps of the first episodes of an environment; none where it has none of them.
+fn up_to(episodes: u64, mut fragment: Fragment) -> Option<Fragment> {
+    let kept = fragment.steps.iter().take_while(|step| step.episode < episodes).count();
+    fragment.steps.truncate(kept);
+    fragment.observations.truncate((kept + 1) * fragment.obs_size);
+    fragment.finals.retain(|last| last.step < kept);
+    (0 < kept).then_some(fragment)
 }
 
 /// Follows the options through the fragments of each environment, in order.
-fn runs(fragments: &[Fragment], options: usize, share: impl Fn(u32) -> u64) -> (Vec<Vec<OptionRun>>, Vec<f64>) {
+fn runs(fragments: &[Fragment], options: usize) -> (Vec<Vec<OptionRun>>, Vec<f64>) {
     let mut runs = vec![Vec::new(); options];
     let mut arrivals = vec![(0.0, 0u64); options];
     let mut open: BTreeMap<u32, (u64, usize, u32)> = BTreeMap::new();
     for fragment in fragments {
-        for step in fragment.steps.iter().filter(|step| step.episode < share(fragment.env)) {
+        for step in &fragment.steps {
             let option = usize::from(step.choice.option);
             if step.choice.option_terminated {
                 if let Some((episode, before, steps)) = open.remove(&fragment.env) {

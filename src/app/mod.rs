@@ -10,8 +10,12 @@ mod commands;
 pub mod evaluate;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod nodes;
+#[cfg(feature = "torch")]
+pub mod offline;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod pin;
+#[cfg(all(feature = "torch", feature = "sim"))]
+pub mod recording;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod rehearse;
 #[cfg(all(feature = "torch", feature = "sim"))]
@@ -27,10 +31,15 @@ mod sweep;
 mod train;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod transport;
-#[cfg(all(feature = "torch", feature = "sim"))]
+#[cfg(feature = "torch")]
 mod watch;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod watchdog;
+
+/// Where types of messages may be looked up.
+fn prefixes() -> Vec<std::path::PathBuf> {
+    std::env::var_os("AMENT_PREFIX_PATH").iter().flat_map(std::env::split_paths).collect()
+}
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 pub use run::run;

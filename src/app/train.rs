@@ -3,7 +3,7 @@
 use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
-use super::{cli, commands, pin, serial, transport};
+use super::{cli, commands, offline, pin, serial, transport};
 use crate::config::{self, Config, UpdateMode};
 use crate::contract::Inheritance;
 use crate::data::audit::account;
@@ -31,8 +31,8 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
     let mut config = arguments.resolve()?;
     config.contract()?;
-    if config.audit && arguments.serial {
-        return Err(Error::invalid("audit = true is about processes, and --serial has one: leave out one of the two"));
+    if config.audit && (arguments.serial || config.algo.offline()) {
+        return Err(Error::invalid("audit = true is about processes, and this training is one: leave it out"));
     }
     on_link(&mut config)?;
     config.learner.min_rollouts = config.train.rollouts;
@@ -42,6 +42,9 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if arguments.serial && config.algo.off_policy() {
         // In one loop nothing runs beside learning: waiting for it costs nothing, and what waits can be saved.
         config.learner.update_mode = UpdateMode::Sync;
+    }
+    if config.algo.offline() {
+        return offline(arguments, config);
     }
     let domain = domain(arguments, config.rollout.on_link && config.policy.link != Preset::Sim)?;
     let folder = match &arguments.resume {
@@ -60,6 +63,18 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if config.audit {
         audit(&folder)?;
     }
+    commands::report(folder.path(), &config)
+}
+
+/// Learns from bags; a folder is made once they are fit for it.
+fn offline(arguments: &cli::Train, mut config: Config) -> Result<()> {
+    let algorithm = offline::algorithm(&config, &super::prefixes())?;
+    let folder = match &arguments.resume {
+        Some(run) => resume(run, &mut config)?,
+        None => make_folder(arguments, &mut config)?,
+    };
+    say(&format!("{} · {}", cli::describe(&config), folder.path().display()));
+    offline::train(&config, algorithm)?;
     commands::report(folder.path(), &config)
 }
 

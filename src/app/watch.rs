@@ -81,7 +81,11 @@ impl Watch {
         let value = |name: &str| self.newest.as_ref().and_then(|row| row.values.get(name).copied());
         let clock = self.newest.as_ref().map(|row| row.clock);
         let shares = (0..self.options).filter_map(|option| value(&format!("options/{option}/share"))).collect();
-        let losses = [("policy", "losses/policy_loss"), ("value", "losses/value_loss")];
+        let losses = [
+            ("policy", "losses/policy_loss"),
+            ("value", "losses/value_loss"),
+            ("validation", "validation/policy_loss"),
+        ];
         Status {
             wall_secs: clock.map_or(0.0, |clock| clock.wall_secs),
             steps_per_sec: self.steps_per_sec,

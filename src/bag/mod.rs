@@ -4,6 +4,7 @@ mod cdr;
 mod cut;
 mod damage;
 mod decode;
+pub mod encode;
 mod files;
 mod folder;
 mod intervals;

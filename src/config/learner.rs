@@ -1,6 +1,6 @@
 //! What can be set of the learner node, whatever it learns by.
 
-use super::{HsPpo, Osac};
+use super::{HsPpo, Offline, Osac};
 use serde::{Deserialize, Serialize};
 
 /// When data is learned from.
@@ -45,6 +45,8 @@ pub struct Learner {
     pub hs_ppo: HsPpo,
     /// Option soft actor-critic.
     pub osac: Osac,
+    /// Learning from bags.
+    pub offline: Offline,
 }
 
 impl Default for Learner {
@@ -64,6 +66,7 @@ impl Default for Learner {
             without_replay: false,
             hs_ppo: HsPpo::default(),
             osac: Osac::default(),
+            offline: Offline::default(),
         }
     }
 }

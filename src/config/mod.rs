@@ -4,6 +4,7 @@ mod hs_ppo;
 mod learner;
 mod load;
 mod nodes;
+mod offline;
 mod osac;
 mod seed;
 mod validate;
@@ -12,6 +13,7 @@ pub use hs_ppo::HsPpo;
 pub use learner::{Learner, UpdateMode};
 pub use load::{assign, from_parameters, from_yaml, parameters_of, to_yaml};
 pub use nodes::{Policy, Rollout, Sim, SimMode, Train};
+pub use offline::Offline;
 pub use osac::{Osac, Prioritisation};
 pub use seed::{Purpose, Seed};
 
@@ -72,6 +74,10 @@ pub enum Algo {
     Osac,
     /// The same with one option.
     Sac,
+    /// Implicit Q-learning over options, from bags.
+    Iql,
+    /// Behaviour cloning, from bags.
+    Bc,
 }
 
 impl Algo {
@@ -82,12 +88,19 @@ impl Algo {
             Self::Ppo => "ppo",
             Self::Osac => "osac",
             Self::Sac => "sac",
+            Self::Iql => "iql",
+            Self::Bc => "bc",
         }
     }
 
     /// Whether it learns from replay.
     pub fn off_policy(self) -> bool {
         matches!(self, Self::Osac | Self::Sac)
+    }
+
+    /// Whether it learns from bags.
+    pub fn offline(self) -> bool {
+        matches!(self, Self::Iql | Self::Bc)
     }
 }
 
@@ -171,6 +184,10 @@ impl Config {
             config.learner.save_interval = 500;
             config.train.rollouts = 1;
             config.train.envs = 4;
+        }
+        if algo.offline() {
+            // its budget is learner.offline.gradient_steps
+            config.train.minutes = 0.0;
         }
         if algo == Algo::Osac {
             // K options cost the critics K rows a step.

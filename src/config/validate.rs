@@ -1,6 +1,6 @@
 //! Ranges, and what must fit together. Each refusal names the key, the value and what would be right.
 
-use super::{Config, HsPpo, Osac, Prioritisation};
+use super::{Config, HsPpo, Offline, Osac, Prioritisation};
 use crate::error::{Error, Result, range};
 use crate::replay::Limiter;
 use std::ops::Bound;
@@ -68,6 +68,13 @@ impl Config {
         range("train.watchdog_secs", train.watchdog_secs, 0.0..=86_400.0)?;
         learner.hs_ppo.validate()?;
         learner.osac.validate()?;
+        learner.offline.validate()?;
+        if !learner.offline.bags.is_empty() && !self.algo.offline() {
+            return Err(Error::invalid(format!(
+                "algo = {} learns online; iql and bc learn from bags (learner.offline.bags)",
+                self.algo.name()
+            )));
+        }
         if self.algo.off_policy() {
             // The limiter says what it needs of the slack.
             self.limiter()?;
@@ -145,6 +152,34 @@ impl Osac {
             ));
         }
         Ok(())
+    }
+}
+
+impl Offline {
+    fn validate(&self) -> Result<()> {
+        let check = |key: &str, value: f64, allowed: (Bound<f64>, Bound<f64>)| {
+            range(&format!("learner.offline.{key}"), value, allowed)
+        };
+        let share = (Bound::Included(0.0), Bound::Excluded(1.0));
+        let weight = (Bound::Included(0.0), Bound::Included(100.0));
+        check("validation", self.validation, share)?;
+        check("test", self.test, share)?;
+        if 1.0 <= self.validation + self.test {
+            return Err(Error::invalid(format!(
+                "learner.offline.validation = {} and test = {} leave nothing to train with: less than 1 together is right",
+                self.validation, self.test
+            )));
+        }
+        range("learner.offline.gradient_steps", self.gradient_steps, 1..=1_000_000_000)?;
+        range("learner.offline.update_steps", self.update_steps, 1..=1_000_000)?;
+        range("learner.offline.batch_size", self.batch_size, 1..=1_000_000)?;
+        check("lr", self.lr, positive(1.0))?;
+        check("expectile", self.expectile, (Bound::Included(0.5), Bound::Excluded(1.0)))?;
+        check("temperature", self.temperature, weight)?;
+        check("option_temperature", self.option_temperature, weight)?;
+        check("termination_weight", self.termination_weight, weight)?;
+        check("executed_weight", self.executed_weight, (Bound::Included(0.0), Bound::Included(1.0)))?;
+        check("tau", self.tau, positive(1.0))
     }
 }
 

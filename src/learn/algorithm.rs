@@ -4,7 +4,7 @@ use super::{HsPpo, Metrics, Osac, state};
 use crate::config::{Config, Purpose, Seed};
 use crate::contract::{Contract, Inheritance, Snapshot};
 use crate::data::{Fragment, Gathered, Vectors};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use uuid::Uuid;
@@ -32,9 +32,13 @@ pub trait Algorithm: Send {
     fn inherit(&mut self, fits: &Inheritance, snapshot: &Snapshot, saved: &Vectors) -> Result<()>;
 }
 
-/// The algorithm of a configuration, at its start.
+/// The algorithm of a configuration that learns online, at its start.
 pub fn algorithm(config: &Config, contract: Arc<Contract>) -> Result<Box<dyn Algorithm>> {
     let seed = Seed::root(config.seed).of(Purpose::Parameters);
+    if config.algo.offline() {
+        let name = config.algo.name();
+        return Err(Error::invalid(format!("algo = {name} learns from bags alone: handoff train --offline BAG")));
+    }
     Ok(if config.algo.off_policy() {
         Box::new(Osac::new(contract, &config.learner.osac, config.limiter()?, seed)?)
     } else {

@@ -1,4 +1,5 @@
-//! Learning: half-step PPO over options, and option soft actor-critic with replay; on our own optimiser.
+//! Learning: half-step PPO over options, option soft actor-critic with replay, implicit Q-learning and cloning from bags; on our own
+//! optimiser.
 //!
 //! Half-step PPO is PPO (Schulman et al. 2017, arXiv 1707.06347) at both levels of DAC (Zhang & Whiteson 2019,
 //! arXiv 1904.12691) on the half-step chain of [`crate::option::half_step`], with the decoupled objective
@@ -11,14 +12,18 @@ mod estimate;
 mod gather;
 mod hs_ppo;
 mod init;
+mod learned;
 mod loss;
 mod metrics;
 mod normaliser;
+mod offline;
 mod optimiser;
 mod osac;
 mod state;
 #[cfg(test)]
 mod tests;
+mod twin;
+mod uniform;
 mod watch;
 
 pub use algorithm::{Algorithm, algorithm};
@@ -26,6 +31,7 @@ pub use estimate::Scale;
 pub use hs_ppo::{HsPpo, State};
 pub use metrics::Metrics;
 pub use normaliser::Moments;
+pub use offline::{Dataset, Offline};
 pub use optimiser::{Adam, AdamState, Rates, clip_gradient};
 pub use osac::Osac;
 pub use state::reward_scale;

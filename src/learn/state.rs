@@ -7,11 +7,14 @@ use crate::contract::Snapshot;
 use crate::data::Vectors;
 use crate::error::Result;
 
-const ADAM: &str = "adam";
+/// The optimiser of an on-policy network.
+pub(super) const ADAM: &str = "adam";
 /// Statistics of the observation: alike in all algorithms.
 pub(super) const OBSERVATIONS: &str = "observations";
-const RETURNS: &str = "returns";
-const SKIPPED: &str = "skipped";
+/// Statistics of the discounted return.
+pub(super) const RETURNS: &str = "returns";
+/// Gradient steps that were not made.
+pub(super) const SKIPPED: &str = "skipped";
 
 /// Files an optimiser under a name.
 pub(super) fn put_adam(vectors: &mut Vectors, name: &str, adam: AdamState) {

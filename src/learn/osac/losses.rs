@@ -7,10 +7,10 @@
 //! of P's own loss: as a part of V it would pay options for ending.
 
 use super::imagine::imagine;
-use super::twin::Twin;
 use crate::config::Osac as Config;
 use crate::defect::defect;
 use crate::learn::metrics::std;
+use crate::learn::twin::Twin;
 use crate::option::{TERMINATION_LOGIT_MAX, log_sigmoid};
 use crate::policy::{Network, Outputs, floats};
 use tch::Tensor;

@@ -3,18 +3,18 @@
 mod actor;
 mod gather;
 mod imagine;
-mod init;
 mod losses;
 mod state;
 #[cfg(test)]
 mod tests;
-mod twin;
 mod watch;
 
 use super::algorithm::Algorithm;
+use super::learned::Learned;
 use super::metrics::Metrics;
 use super::normaliser::Moments;
-use super::optimiser::{Adam, Rates};
+use super::twin::Twin;
+use super::uniform;
 use crate::config::{self, Prioritisation, Purpose, Seed};
 use crate::contract::{Contract, Group, Inheritance, Layout, Normaliser, Snapshot};
 use crate::data::{Gathered, Vectors};
@@ -26,7 +26,6 @@ use gather::Frame;
 use losses::{Networks, Temperatures, critic_loss, targets};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use twin::Twin;
 use uuid::Uuid;
 use watch::Watched;
 
@@ -55,30 +54,6 @@ pub struct Osac {
     pulse: Arc<AtomicU64>,
 }
 
-/// A flat vector, its gradient and its optimiser.
-struct Learned {
-    parameters: Vec<f32>,
-    gradient: Vec<f32>,
-    adam: Adam,
-    rates: Rates,
-}
-
-impl Learned {
-    fn new(layout: Layout, parameters: Vec<f32>, rate: impl Fn(Group) -> Option<f64>) -> Self {
-        let rates = Rates::new(&layout, rate);
-        Self { gradient: vec![0.0; parameters.len()], parameters, adam: Adam::new(layout), rates }
-    }
-
-    /// One step down the gradient, unless it is not finite; returns whether.
-    fn step(&mut self) -> bool {
-        let finite = self.gradient.chunks(256).all(|some| some.iter().fold(true, |all, float| all & float.is_finite()));
-        if finite {
-            self.adam.step(&mut self.parameters, &self.gradient, &self.rates);
-        }
-        finite
-    }
-}
-
 impl Osac {
     /// Initial parameters, drawn below `seed`; an empty replay. `limiter` keeps learning in step with recording.
     pub fn new(contract: Arc<Contract>, config: &config::Osac, limiter: Limiter, seed: Seed) -> Result<Self> {
@@ -93,8 +68,8 @@ impl Osac {
         let layout = contract.layout();
         let critics_layout = Layout::twin_critics(obs + action, &contract.network.hidden, options);
         let bias = config.termination_bias_init;
-        let actor = init::parameters(&layout, 0, bias, seed);
-        let critics = init::parameters(&critics_layout, layout.segments.len() as u64, bias, seed);
+        let actor = uniform::parameters(&layout, 0, bias, seed);
+        let critics = uniform::parameters(&critics_layout, layout.segments.len() as u64, bias, seed);
         let networks = Networks {
             actor: Network::new(&contract, &actor, false)?,
             slow_actor: Network::new(&contract, &actor, false)?,

@@ -29,8 +29,8 @@ pub enum Work {
     Republish,
 }
 
-/// The material of one update.
-#[derive(Debug)]
+/// The material of one update; nothing of it where what is learned from was recorded before.
+#[derive(Debug, Default)]
 pub struct Lesson {
     /// Sorted and joined.
     pub rows: Vec<Gathered>,
@@ -39,7 +39,7 @@ pub struct Lesson {
     /// The streams, for the checkpoint.
     pub table: Table,
     /// Transitions of all streams: admitted, lost, refused, dropped unlearned.
-    pub totals: [(&'static str, u64); 4],
+    pub totals: Vec<(&'static str, u64)>,
 }
 
 /// What is to be sent and done now.
@@ -327,7 +327,7 @@ impl Learner {
                     rows: join(rows),
                     episodes: std::mem::take(&mut self.episodes),
                     table: self.admission.table(),
-                    totals: [
+                    totals: vec![
                         ("stream/admitted", totals.admitted),
                         ("stream/lost", totals.lost),
                         ("stream/refused", totals.refused.total()),

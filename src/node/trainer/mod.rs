@@ -61,13 +61,18 @@ impl Trainer {
     /// Opens the run folder of the configuration (makes it where it is missing), counts a life, and goes on from its
     /// newest checkpoint. Returns the streams of that checkpoint too.
     pub fn open(config: &Config) -> Result<(Self, Table)> {
+        Self::open_with(config, algorithm(config, Arc::new(config.contract()?))?)
+    }
+
+    /// The same for an algorithm at its start, of this configuration.
+    pub fn open_with(config: &Config, algorithm: Box<dyn Algorithm>) -> Result<(Self, Table)> {
         let folder = open_folder(config)?;
         let life = folder.start_life()?;
-        let contract = Arc::new(config.contract()?);
+        let contract = config.contract()?;
         let newest = folder.checkpoint(Which::Newest)?;
         let checkpoint = newest.as_deref().map(|path| load(path, &contract, config)).transpose()?;
         let told = (!config.learner.run.is_empty()).then(|| Uuid::parse_str(&config.learner.run).ok()).flatten();
-        let mut trainer = Self::new(config, contract, told.unwrap_or_else(Uuid::new_v4), life)?;
+        let mut trainer = Self::with(config, algorithm, told.unwrap_or_else(Uuid::new_v4), life);
         match checkpoint {
             Some(checkpoint) => trainer.resume(checkpoint)?,
             None if config.learner.init_from.is_empty() => {}
@@ -89,10 +94,14 @@ impl Trainer {
 
     /// Without a folder: nothing is recorded and nothing saved.
     pub fn new(config: &Config, contract: Arc<Contract>, run: Uuid, life: u32) -> Result<Self> {
+        Ok(Self::with(config, algorithm(config, contract)?, run, life))
+    }
+
+    fn with(config: &Config, algorithm: Box<dyn Algorithm>, run: Uuid, life: u32) -> Self {
         crate::policy::set_threads(config.learner.torch_threads);
         let times = Times::default();
-        Ok(Self {
-            algorithm: algorithm(config, contract)?,
+        Self {
+            algorithm,
             config: config.clone(),
             run,
             life,
@@ -108,7 +117,7 @@ impl Trainer {
             times,
             journal: None,
             check: SelfCheck::default(),
-        })
+        }
     }
 
     /// Run and life.

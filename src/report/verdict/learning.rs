@@ -1,6 +1,7 @@
 //! Learning or not: the course of the return, and of the success where the task has one.
 
 use super::{Level, Seen, Verdict, percent, values};
+use crate::config::Algo;
 use crate::report::{names, stats};
 
 /// Records with finished episodes that a judgement needs, and parts that they are cut into.
@@ -50,6 +51,10 @@ impl Course {
 
 pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
     let verdict = |level, seen: String, change: String| Verdict { about: "learning", level, seen, change };
+    if seen.config.algo.offline() {
+        let (level, sentence, change) = from_bags(seen);
+        return verdict(level, sentence, change);
+    }
     let returns = values(seen.rows, names::RETURN);
     let episode_std = stats::mean(&values(seen.rows, names::RETURN_STD)).unwrap_or(0.0);
     let Some(course) = Course::new(&returns, episode_std).filter(|_| PARTS <= returns.len()) else {
@@ -88,6 +93,33 @@ pub(super) fn learning(seen: &Seen<'_>) -> Verdict {
     }
     let level = if returns.len() < PATIENCE { Level::Look } else { Level::Bad };
     verdict(level, format!("Not learning: the return was {begin:.2} and is {now:.2}{success}."), lever(seen))
+}
+
+/// The course of the validation's loss; the return is not known before it is evaluated.
+fn from_bags(seen: &Seen<'_>) -> (Level, String, String) {
+    let losses = values(seen.rows, "validation/policy_loss");
+    let Some((first, last)) = losses.first().zip(losses.last()) else {
+        return (
+            Level::Look,
+            "Learned from bags without a validation: only an evaluation tells.".into(),
+            String::new(),
+        );
+    };
+    let (at, best) = losses
+        .iter()
+        .enumerate()
+        .fold((0, f64::INFINITY), |best, (at, &loss)| if loss < best.1 { (at + 1, loss) } else { best });
+    let course = format!("the actor's loss on the validation went from {first:.3} to {last:.3}, at best {best:.3}");
+    // of what a clone gained, this much is lost again; with weights that grow, as in iql, losses of different times do not compare
+    if seen.config.algo == Algo::Bc && 0.1 * (first - best).max(1e-9) < last - best {
+        let steps = at as u64 * seen.config.learner.offline.update_steps;
+        let change = format!(
+            "learner.offline.gradient_steps = {steps} would have stopped there ({})",
+            seen.config.learner.offline.gradient_steps
+        );
+        return (Level::Look, format!("Learned from bags, too long: {course}."), change);
+    }
+    (Level::Good, format!("Learned from bags: {course}."), String::new())
 }
 
 fn lr(seen: &Seen<'_>) -> String {

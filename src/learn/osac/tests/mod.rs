@@ -5,12 +5,13 @@ mod sac;
 mod theorems;
 mod values;
 
+use super::Osac;
 use super::actor::Picked;
 use super::losses::{Drawn, Networks, Temperatures};
-use super::twin::Twin;
-use super::{Osac, init};
 use crate::config::{self, Prioritisation, Seed};
 use crate::contract::{Architecture, Contract, Layout, Network as Sizes};
+use crate::learn::twin::Twin;
+use crate::learn::uniform;
 use crate::policy::tests::{OBS, contract, snapshot};
 use crate::policy::{Network, floats};
 use crate::replay::Limiter;
@@ -63,7 +64,7 @@ struct Parameters {
 impl Parameters {
     fn new(contract: &Arc<Contract>) -> Self {
         let actor = |seed| snapshot(contract, seed, 0.4).parameters.to_vec();
-        let critics = |seed| init::parameters(&critics_layout(contract), 0, 0.0, Seed::root(seed));
+        let critics = |seed| uniform::parameters(&critics_layout(contract), 0, 0.0, Seed::root(seed));
         Self { actor: actor(1), slow_actor: actor(2), critics: critics(3), slow_critics: critics(4) }
     }
 

@@ -9,7 +9,7 @@ use crate::config::Osac as Config;
 use crate::contract::Contract;
 use crate::learn::osac::actor::{Picked, actor_losses};
 use crate::learn::osac::losses::{Drawn, Networks, Temperatures, targets};
-use crate::learn::osac::twin::Twin;
+use crate::learn::twin::Twin;
 use crate::option::tests::all_close;
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, OPTIONS, STATES, index, pairs, random, target};
 use crate::policy::{Network, floats};

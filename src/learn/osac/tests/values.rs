@@ -8,7 +8,7 @@ use crate::learn::osac::actor::actor_losses;
 use crate::learn::osac::gather::Frame;
 use crate::learn::osac::imagine::{Imagined, imagine};
 use crate::learn::osac::losses::targets;
-use crate::learn::osac::twin::Twin;
+use crate::learn::twin::Twin;
 use crate::option::{log_softmax, transition};
 use crate::policy::{Network, Outputs, floats};
 use crate::replay::{Priority, Replay, Shape};

@@ -1,0 +1,123 @@
+//! The transitions of bags, to learn from.
+
+use super::walk::alike;
+use crate::bag::{Bag, Damage, Message, Schema, Select, decode, message};
+use crate::contract::{Architecture, Contract, Hash, Network, PolicyWeights};
+use crate::data::{Batch, Logged, check};
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const TRANSITIONS: &str = "handoff/msg/TransitionBatch";
+const WEIGHTS: &str = "handoff/msg/PolicyWeights";
+
+/// What was recorded and can be used, and what not.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// Checked against the contract; a batch that was sent twice is there twice.
+    pub logged: Vec<Logged>,
+    /// Transitions that were left out, by the reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// What could not be read.
+    pub damage: Vec<Damage>,
+}
+
+/// Reads the transitions of bags, broken ones too, for a policy of `ours`, whose networks alone may be others than those that recorded.
+/// Contracts are those of the weights in the bags, and ours. Refuses a bag without transitions, and one of another contract.
+pub fn transitions(bags: &[PathBuf], ours: &Contract, prefixes: &[PathBuf]) -> Result<Recorded> {
+    let mut all = Recorded::default();
+    for path in bags {
+        let bag = Bag::open(path)?;
+        let known = contracts(&bag, ours, prefixes)?;
+        let before = all.logged.len();
+        each(&bag, TRANSITIONS, prefixes, &mut all.damage, &mut |schema, message| {
+            take(schema, message, &known, ours, &mut all.logged, &mut all.left_out)
+        })?;
+        if all.logged.len() == before {
+            let why = all.left_out.keys().next().map(|reason| format!(" that fit: {reason}")).unwrap_or_default();
+            return Err(Error::invalid(format!(
+                "{} holds no transitions{why}; configs/record.yaml says what to record, and `handoff eval RUN --record BAG` does it",
+                path.display()
+            )));
+        }
+    }
+    Ok(all)
+}
+
+/// Every contract by its hash that a batch may name: those of the bag's weights, and ours with either family of networks.
+fn contracts(bag: &Bag, ours: &Contract, prefixes: &[PathBuf]) -> Result<BTreeMap<Hash, Contract>> {
+    let mut known = BTreeMap::new();
+    for architecture in [Architecture::OnPolicy, Architecture::OffPolicy] {
+        let network = Network { architecture, ..ours.network.clone() };
+        let contract = Contract { network, ..ours.clone() };
+        known.insert(contract.hash(), contract);
+    }
+    // what is lost of them is said when the transitions are read
+    each(bag, WEIGHTS, prefixes, &mut Vec::new(), &mut |schema, message| {
+        let weights = decode::<PolicyWeights>(schema, &message.data);
+        if let Ok(contract) = weights.and_then(|weights| Contract::from_json(&weights.contract)) {
+            known.insert(contract.hash(), contract);
+        }
+        Ok(())
+    })?;
+    Ok(known)
+}
+
+/// Gives every message of a type to `to`.
+fn each(
+    bag: &Bag,
+    type_name: &str,
+    prefixes: &[PathBuf],
+    damage: &mut Vec<Damage>,
+    to: &mut dyn FnMut(&Schema, &Message) -> Result<()>,
+) -> Result<()> {
+    let mut schemas = BTreeMap::new();
+    for topic in bag.topics_of(type_name) {
+        schemas.insert(topic, Schema::of(&bag.topics()[topic], prefixes)?);
+    }
+    let mut messages = bag.read(&Select { topics: Some(schemas.keys().copied().collect()), ..Select::default() })?;
+    while let Some(message) = messages.read()? {
+        if let Some(schema) = schemas.get(&message.topic) {
+            to(schema, &message)?;
+        }
+    }
+    damage.extend(messages.damage());
+    Ok(())
+}
+
+fn take(
+    schema: &Schema,
+    message: &Message,
+    known: &BTreeMap<Hash, Contract>,
+    ours: &Contract,
+    logged: &mut Vec<Logged>,
+    left_out: &mut BTreeMap<String, u64>,
+) -> Result<()> {
+    let batch = match decode::<message::BatchMessage>(schema, &message.data).and_then(Batch::try_from) {
+        Ok(batch) => batch,
+        Err(error) => {
+            *left_out.entry(error.to_string()).or_default() += 1;
+            return Ok(());
+        }
+    };
+    let Some(contract) = known.get(&batch.contract_hash) else {
+        let hash = hex::encode(&batch.contract_hash[..4]);
+        let reason = format!(
+            "they are of the contract {hash}, whose weights the bag lacks, and which is not this configuration's"
+        );
+        *left_out.entry(reason).or_default() += batch.steps();
+        return Ok(());
+    };
+    alike(ours, "this configuration", contract, "the bag").map_err(|error| {
+        let (own, theirs) = (ours.options.count, contract.options.count);
+        let hint = if own == theirs { String::new() } else { format!("; --options {theirs} is the bag's K") };
+        Error::Contract(format!("{error}{hint}").trim_start_matches("the contracts differ: ").to_owned())
+    })?;
+    if let Err(refusal) = check(&batch, contract, &batch.contract_hash) {
+        *left_out.entry(refusal.to_string()).or_default() += batch.steps();
+        return Ok(());
+    }
+    let Batch { run, stream, fragments, .. } = batch;
+    logged.extend(fragments.into_iter().map(|fragment| Logged { run, stream: stream.clone(), fragment }));
+    Ok(())
+}

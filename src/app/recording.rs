@@ -1,0 +1,73 @@
+//! Writes what an evaluation played as a bag of ours: weights and transitions, in simulated time.
+
+use super::evaluate::Play;
+use crate::bag::{Folder, Message, Qos, Split, Topic, encode};
+use crate::contract::Snapshot;
+use crate::data::{Batch, EpisodeStats, Fragment, StreamId};
+use crate::error::Result;
+use crate::policy::Sampling;
+use sha2::{Digest as _, Sha256};
+use std::path::Path;
+
+const WEIGHTS: usize = 0;
+const TRANSITIONS: usize = 1;
+
+fn topics() -> [Topic; 2] {
+    let topic = |name: &str, kind: &str, latched: bool| Topic {
+        name: name.into(),
+        type_name: format!("handoff/msg/{kind}"),
+        format: "cdr".into(),
+        offers: vec![Qos { reliable: Some(true), transient_local: Some(latched), depth: Some(1) }],
+        type_hash: String::new(),
+        definition: None,
+    };
+    [topic("/policy_weights", "PolicyWeights", true), topic("/transitions", "TransitionBatch", false)]
+}
+
+/// The name of what was played: the same for the same policy, seed and sampling, and for nothing else.
+fn stream(snapshot: &Snapshot, seed: u64, sampling: Sampling) -> StreamId {
+    let mut hasher = Sha256::new();
+    hasher.update(snapshot.hash());
+    hasher.update(seed.to_le_bytes());
+    hasher.update([u8::from(sampling == Sampling::Stochastic)]);
+    let hash: [u8; 32] = hasher.finalize().into();
+    let incarnation = hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    StreamId { rollout: "evaluation".into(), incarnation }
+}
+
+/// Writes the bag's folder, which must not exist.
+pub fn record(path: &Path, snapshot: &Snapshot, play: &Play, seed: u64, sampling: Sampling) -> Result<()> {
+    let mut folder = Folder::create(path, &topics(), Split::default())?;
+    let mut write =
+        |topic: usize, time_ns: i64, data| folder.write(&Message { topic, time_ns, sent_ns: time_ns, data });
+    write(WEIGHTS, 0, encode::weights(snapshot))?;
+    let (stream, contract_hash) = (stream(snapshot, seed, sampling), snapshot.contract.hash());
+    let mut first_step = 0;
+    for (seq, fragment) in (0..).zip(&play.fragments) {
+        let last_secs = fragment.steps.last().map_or(0.0, |step| step.stamp_secs);
+        let batch = Batch {
+            run: snapshot.run,
+            life: snapshot.life,
+            stream: stream.clone(),
+            seq,
+            base: seq,
+            first_step,
+            phase: 0,
+            contract_hash,
+            episodes: ended(fragment, &play.episodes),
+            fragments: vec![fragment.clone()],
+        };
+        write(TRANSITIONS, (last_secs * 1e9).round() as i64, encode::batch(&batch))?;
+        first_step += batch.steps();
+    }
+    folder.finish()
+}
+
+/// Those that ended in a fragment.
+fn ended(fragment: &Fragment, episodes: &[EpisodeStats]) -> Vec<EpisodeStats> {
+    let last = |stats: &&EpisodeStats| {
+        let end = fragment.finals.iter().map(|last| fragment.steps[last.step].episode);
+        stats.env == fragment.env && end.into_iter().any(|episode| episode == stats.episode)
+    };
+    episodes.iter().filter(last).cloned().collect()
+}
