@@ -16,36 +16,10 @@ impl Guard {
     /// tell, it is commanded to be where the last command left it, as long as nothing speaks against it: it stands within half
     /// the leash of it, and there was no fault, no reset, no loss of its states and no other writer since. Refused with what is missing.
     pub fn arm(&mut self, now_secs: f64) -> Result<()> {
-        let refuse = |sentence: &str| invalid(format!("not armed: {sentence}"));
-        if self.shut {
-            return refuse(advice(Reason::Shutdown, None));
+        if let Some(why) = self.unarmable(now_secs) {
+            return invalid(format!("not armed: {why}"));
         }
-        if self.commands() {
-            return refuse("it is armed, or still coming to rest");
-        }
-        if self.fault {
-            return refuse(advice(Reason::RobotMode, self.mode.map(|(mode, _)| mode)));
-        }
-        let Some(measured) = self.measured.filter(|measured| !self.is_old(measured.at_secs, now_secs)) else {
-            return refuse("no fresh joint state of the robot is heard; look at its driver");
-        };
-        if let Some(joint) = self.limits.outside(&measured.position) {
-            return refuse(&format!(
-                "{} stands at {:.4} rad, outside its limits; move it in by hand",
-                self.names.0[joint], measured.position[joint]
-            ));
-        }
-        if !measured.at_rest {
-            return refuse("the arm moves; wait until it rests");
-        }
-        match self.publishers {
-            None => return refuse("who else publishes commands is not known yet; wait for discovery"),
-            Some(0 | 1) => {}
-            Some(_) => return refuse(advice(Reason::SecondWriter, None)),
-        }
-        if let Some(reason) = self.forbidden(now_secs) {
-            return refuse(advice(reason, self.mode.map(|(mode, _)| mode)));
-        }
+        let Some(measured) = self.measured else { return Ok(()) };
         let near = |position: &PerJoint, most: f64| {
             let off = |joint: usize| (position[joint] - measured.position[joint]).abs();
             (0..ARM_DOF).all(|joint| off(joint) <= most) && self.limits.outside(position).is_none()
@@ -68,6 +42,38 @@ impl Guard {
         self.state = State::Armed;
         self.resets += 1;
         Ok(())
+    }
+
+    /// What [`Self::arm`] would be refused with now, if it would.
+    pub fn unarmable(&self, now_secs: f64) -> Option<String> {
+        let why = |sentence: &str| Some(sentence.to_owned());
+        if self.shut {
+            return why(advice(Reason::Shutdown, None));
+        }
+        if self.commands() {
+            return why("it is armed, or still coming to rest");
+        }
+        if self.fault {
+            return why(advice(Reason::RobotMode, self.mode.map(|(mode, _)| mode)));
+        }
+        let Some(measured) = self.measured.filter(|measured| !self.is_old(measured.at_secs, now_secs)) else {
+            return why("no fresh joint state of the robot is heard; look at its driver");
+        };
+        if let Some(joint) = self.limits.outside(&measured.position) {
+            return Some(format!(
+                "{} stands at {:.4} rad, outside its limits; move it in by hand",
+                self.names.0[joint], measured.position[joint]
+            ));
+        }
+        if !measured.at_rest {
+            return why("the arm moves; wait until it rests");
+        }
+        match self.publishers {
+            None => return why("who else publishes commands is not known yet; wait for discovery"),
+            Some(0 | 1) => {}
+            Some(_) => return why(advice(Reason::SecondWriter, None)),
+        }
+        self.forbidden(now_secs).map(|reason| advice(reason, self.mode.map(|(mode, _)| mode)).to_owned())
     }
 
     /// Brings the arm to rest and disarms. While nothing is commanded it only clears a stop that needs no recovery.
