@@ -57,7 +57,8 @@ impl Pilot {
             (_, None) if self.heard.is_none() => format!("{stage}: no policy was heard"),
             (_, None) => format!("{stage}: a policy was heard; configure to load it"),
             (Stage::Active, Some(report)) => {
-                let refuses = unarmable.as_ref().map_or_else(String::new, |why| format!("; arming is refused now: {why}"));
+                let refuses =
+                    unarmable.as_ref().map_or_else(String::new, |why| format!("; arming is refused now: {why}"));
                 let trouble = self.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
                 format!("{stage}, {}{refuses}{trouble}", report.sentence)
             }

@@ -47,7 +47,9 @@ fn it_stands_in_its_own_time_and_tells_arm_and_fingers() {
 #[test]
 fn the_last_command_is_held_and_nan_leaves_a_joint_as_it_is() {
     let mut paced = paced();
-    paced.push(command(&[("panda_joint7", READY[6] + 0.1), ("panda_joint1", 0.1), ("panda_finger_joint1", 0.02)])).unwrap();
+    paced
+        .push(command(&[("panda_joint7", READY[6] + 0.1), ("panda_joint1", 0.1), ("panda_finger_joint1", 0.02)]))
+        .unwrap();
     assert!((after(&mut paced, 120, 0) - 0.1).abs() < 1e-3);
     paced.push(command(&[("panda_joint1", f64::NAN), ("panda_joint2", READY[1] + 0.1)])).unwrap();
     assert!((after(&mut paced, 120, 1) - READY[1] - 0.1).abs() < 1e-3);

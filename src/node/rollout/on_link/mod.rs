@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::guard::{self, Guard, JointStates};
 use crate::link::{Command, Joints, Link, Preset, Rate, joint_names};
 use crate::robot::{Limits, PerJoint, Robot};
-use std::sync::Arc;
 use reset::Asked;
+use std::sync::Arc;
 use ticks::{Tick, Ticks};
 
 /// Stamps of states that have a command may come early by this share of a command tick.
