@@ -45,11 +45,9 @@ pub async fn run(mut paced: Paced, real_time_factor: f64, wires: Wires, mut shut
                 while commands.try_recv().is_ok() {} // they are from before
                 tracing::info!("reset: time is 0");
             }
-            Some(command) = commands.recv() => if let Err(error) = paced.push(command) {
-                // each has another stamp: told once
-                if paced.untimely() == 1 {
-                    tracing::warn!("{error}");
-                }
+            // each has another stamp: told once
+            Some(command) = commands.recv() => if let Err(error) = paced.push(command) && paced.untimely() == 1 {
+                tracing::warn!("{error}");
             },
             () = tokio::time::sleep_until(due) => {
                 watch.turn_to(Activity::Physics);

@@ -1,6 +1,6 @@
 //! What the guard is asked for: arm, disarm, shut down, recover, scale.
 
-use super::{Guard, invalid};
+use super::{Guard, Measured, invalid};
 use crate::error::Result;
 use crate::guard::arm::Arm;
 use crate::guard::bounds::Bounds;
@@ -16,10 +16,7 @@ impl Guard {
     /// tell, it is commanded to be where the last command left it, as long as nothing speaks against it: it stands within half
     /// the leash of it, and there was no fault, no reset, no loss of its states and no other writer since. Refused with what is missing.
     pub fn arm(&mut self, now_secs: f64) -> Result<()> {
-        if let Some(why) = self.unarmable(now_secs) {
-            return invalid(format!("not armed: {why}"));
-        }
-        let Some(measured) = self.measured else { return Ok(()) };
+        let measured = self.ready(now_secs).or_else(|why| invalid(format!("not armed: {why}")))?;
         let near = |position: &PerJoint, most: f64| {
             let off = |joint: usize| (position[joint] - measured.position[joint]).abs();
             (0..ARM_DOF).all(|joint| off(joint) <= most) && self.limits.outside(position).is_none()
@@ -46,7 +43,12 @@ impl Guard {
 
     /// What [`Self::arm`] would be refused with now, if it would.
     pub fn unarmable(&self, now_secs: f64) -> Option<String> {
-        let why = |sentence: &str| Some(sentence.to_owned());
+        self.ready(now_secs).err()
+    }
+
+    /// The state that an arming would start from, or what is missing.
+    fn ready(&self, now_secs: f64) -> std::result::Result<Measured, String> {
+        let why = |sentence: &str| Err(sentence.to_owned());
         if self.shut {
             return why(advice(Reason::Shutdown, None));
         }
@@ -60,7 +62,7 @@ impl Guard {
             return why("no fresh joint state of the robot is heard; look at its driver");
         };
         if let Some(joint) = self.limits.outside(&measured.position) {
-            return Some(format!(
+            return Err(format!(
                 "{} stands at {:.4} rad, outside its limits; move it in by hand",
                 self.names.0[joint], measured.position[joint]
             ));
@@ -73,7 +75,10 @@ impl Guard {
             Some(0 | 1) => {}
             Some(_) => return why(advice(Reason::SecondWriter, None)),
         }
-        self.forbidden(now_secs).map(|reason| advice(reason, self.mode.map(|(mode, _)| mode)).to_owned())
+        match self.forbidden(now_secs) {
+            Some(reason) => why(advice(reason, self.mode.map(|(mode, _)| mode))),
+            None => Ok(measured),
+        }
     }
 
     /// Brings the arm to rest and disarms. While nothing is commanded it only clears a stop that needs no recovery.
