@@ -1,6 +1,6 @@
 //! PPO and SAC (one option) on a task from outside this project: Gymnasium's `Pendulum-v1`, its dynamics written here and
 //! checked against trajectories that Gymnasium recorded. Hyper-parameters are those of RL Baselines3 Zoo where it tuned them,
-//! but for PPO's discount (there 0.9) and shorter rows at a rate that falls: its noise that lasts over steps is not ours.
+//! but for PPO's discount (there 0.9) and 16 environments at a rate that falls: its noise that lasts over steps is not ours.
 //!
 //! `cargo run --release --no-default-features --features torch --example pendulum -- [ppo|sac] [seeds]`
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
@@ -171,7 +171,7 @@ fn ppo() -> Plan {
     (ppo.gamma, ppo.lam, ppo.lr) = (0.95, 0.95, 1e-3);
     (ppo.num_learning_epochs, ppo.minibatch_size) = (10, 64);
     (ppo.lr_anneal_steps, ppo.lr_final, ppo.log_std_init) = (100_000, 0.1, 0.0);
-    Plan { config, envs: 4, steps: 512, env_steps: 100_000 }
+    Plan { config, envs: 16, steps: 128, env_steps: 100_000 }
 }
 
 fn sac() -> Plan {

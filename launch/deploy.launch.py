@@ -17,6 +17,7 @@ ARGUMENTS = [
     ("link", "sim", "how the robot speaks: sim (which starts, too), isaac, isaac_moveit, crisp, franka_fr3", "policy.link"),
     ("robot", "", "the arm: panda or fr3", "robot"),
     ("scale", "", "share of the arm's limits, at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
+    ("robot_description", "", "latched topic of the URDF, whose tighter joint limits hold; it is waited for", "policy.robot_description"),
     ("namespace", "", "namespace of the robot's topics", None),
     ("autostart", "true", "configure and activate by itself; false: by ros2 lifecycle", "policy.autostart"),
     ("record", "", "bag to record into, by configs/record.yaml (needs rosbag2)", None),

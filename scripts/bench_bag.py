@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How fast bags are read and decoded, against `rosbags`, on the same bag of JointStates in one run.
-Usage: scripts/bench_bag.py [--gigabytes 1] [--storage mcap|sqlite3]   (with scripts/requirements/tests.txt installed)"""
+Usage: ./handoff bench bag [--gigabytes 1] [--storage mcap|sqlite3]"""
 
 import argparse
 import json
@@ -56,15 +56,13 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--gigabytes", type=float, default=1.0)
     options.add_argument("--storage", choices=["mcap", "sqlite3"], default="mcap")
-    options.add_argument("--program", help="the example bag_speed, built")
+    options.add_argument("--program", required=True, help="the example bag_speed, built")
     options = options.parse_args()
     program = [options.program]
-    if not options.program:
-        program = ["cargo", "run", "--quiet", "--release", "--no-default-features", "--example", "bag_speed", "--"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bag"
         make(path, options.gigabytes * 1e9, options.storage)
-        subprocess.check_output([*program, str(path)], cwd=ROOT)  # builds it; the bag is in the cache for both
+        subprocess.check_output([*program, str(path)], cwd=ROOT)  # the bag is in the cache for both
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         ours = json.loads(subprocess.check_output([*program, str(path)], cwd=ROOT))
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

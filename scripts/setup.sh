@@ -97,7 +97,7 @@ make_peers() {
   pip_install "$1/bin/python" --requirement "$requirements/tests.txt"
 }
 
-# Sets HANDOFF_PEER to a Python that has what `bench train --peers` compares with.
+# Sets HANDOFF_PEER to a Python that has what `bench ... --peers` compares with.
 need_sb3() {
   step sb3 "$root $(hash_of < "$requirements/peers.txt")" make_sb3
   export HANDOFF_PEER=$state/sb3/bin/python

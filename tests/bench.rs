@@ -74,13 +74,28 @@ fn learners_take_gradient_steps() {
 }
 
 #[test]
+fn an_armed_policy_node_answers_joint_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = bench(folder.path(), &["latency", "--states", "100"]);
+    assert_eq!(report["loaded"], false);
+    let [node] = report["nodes"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    assert_eq!((&node["name"], &node["states"]), (&"handoff".into(), &100.into()));
+    let millis = ["p50_millis", "p99_millis", "most_millis"].map(|name| number(&node[name]));
+    assert!(0.0 < millis[0] && millis.is_sorted(), "{node}");
+    // half of them in time, beside other tests
+    assert!((0.0..0.5).contains(&number(&node["missed_ratio"])), "{node}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, words) in [
         (["train", "--minutes", "0"], "--minutes 0"),
         (["weights", "--versions", "0"], "--versions 0"),
         (["learner", "--steps", "4"], "--steps 4"),
+        (["latency", "--states", "0"], "--states 0"),
         (["train", "--peers", "--json"], "HANDOFF_PEER"),
+        (["latency", "--peers", "--json"], "HANDOFF_PEER"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_handoff"));
         command.arg("bench").args(arguments).current_dir(folder.path()).env_remove("HANDOFF_PEER");

@@ -60,6 +60,7 @@ fn off_policy(algo: Algo) -> Config {
     config.options.count = 3;
     config.learner.update_mode = UpdateMode::Sync;
     config.learner.osac.batch_size = 32;
+    config.learner.osac.actor_batch_size = 32;
     config.learner.osac.actor_fragments = 8;
     config.learner.osac.warmup_steps = 64;
     // Small enough to be written over.

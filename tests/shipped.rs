@@ -215,3 +215,68 @@ fn train_launch_starts_rollouts_alone_on_another_host() {
         assert_eq!(told, [("r2", 2, 3), ("r3", 3, 2)]);
     }
 }
+
+/// The texts in a document.
+fn texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| texts(value, into)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| {
+            into.push(key.clone());
+            texts(value, into);
+        }),
+        _ => {}
+    }
+}
+
+#[test]
+fn layouts_show_topics_and_fields_that_the_policy_node_has() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let (node, options) = (read("src/app/nodes/policy/mod.rs"), read("msg/OptionState.msg"));
+    for path in files("layouts", "") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        let layout: Value =
+            if json { serde_json::from_str(&text).unwrap() } else { serde_saphyr::from_str(&text).unwrap() };
+        let mut found = Vec::new();
+        texts(&layout, &mut found);
+        let own: Vec<&str> =
+            found.iter().filter_map(|text| text.trim_start_matches('/').strip_prefix("policy/")).collect();
+        assert!(own.contains(&"markers"), "{}: {own:?}", path.display());
+        assert!(found.iter().any(|text| text.trim_start_matches('/') == "robot_description"), "{}", path.display());
+        for shown in own {
+            let (topic, field) = shown.split_once('.').unwrap_or((shown, ""));
+            assert!(node.contains(&format!("\"~/{topic}\"")), "{}: no topic ~/{topic}", path.display());
+            let field = field.trim_end_matches("[:]");
+            let known =
+                topic != "option_state" || options.lines().any(|line| line.split_whitespace().nth(1) == Some(field));
+            assert!(known, "{}: OptionState has no {field}", path.display());
+        }
+        // every panel has its place
+        if let Some(panels) = layout["configById"].as_object() {
+            let mut places = Vec::new();
+            texts(&layout["layout"], &mut places);
+            assert!(panels.keys().all(|panel| places.contains(panel)), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn controllers_of_the_guide_take_what_the_links_send() {
+    let text = std::fs::read_to_string(root().join("docs/panda.md")).unwrap();
+    let blocks: Vec<Value> = text
+        .split("```yaml\n")
+        .skip(1)
+        .map(|rest| serde_saphyr::from_str(rest.split_once("```").unwrap().0).unwrap())
+        .collect();
+    let links = [(Preset::Crisp, Robot::Panda), (Preset::FrankaFr3, Robot::Fr3)];
+    assert_eq!(blocks.len(), links.len());
+    for (block, (preset, robot)) in blocks.iter().zip(links) {
+        let (name, controller) =
+            block.as_object().unwrap().iter().find(|(name, _)| *name != "controller_manager").unwrap();
+        assert!(block["controller_manager"]["ros__parameters"][name]["type"].is_string(), "{name}");
+        assert_eq!(controller["ros__parameters"]["joints"], serde_json::json!(robot.joint_names()));
+        let commands = preset.link().commands;
+        assert!(commands == "target_joint" || commands.starts_with(name), "{name} does not hear {commands}");
+    }
+}

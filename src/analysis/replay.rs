@@ -54,8 +54,8 @@ impl Replay {
         let mut guard = Preset::Isaac.guard();
         guard.leash_rad = guard.leash_rad.max(step_rad).min(1.0);
         guard.policy_timeout_secs = guard.policy_timeout_secs.max(2.0 * contract.control_period_secs);
-        let (preset, prefix, seed) = (Preset::Isaac, prefix.to_owned(), Seed::root(seed));
-        let pilot = Pilot::new(Settings { arm, preset, prefix, guard, seed, sampling, autostart: true })?;
+        let (preset, prefix, seed, described) = (Preset::Isaac, prefix.to_owned(), Seed::root(seed), None);
+        let pilot = Pilot::new(Settings { arm, preset, prefix, described, guard, seed, sampling, autostart: true })?;
         Ok(Self {
             pilot,
             attempts: Attempts::new(crate::task::find(&contract.task)?, step_rad),

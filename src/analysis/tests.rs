@@ -52,6 +52,7 @@ fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
         arm: Robot::Panda,
         preset: Preset::Isaac,
         prefix: String::new(),
+        described: None,
         guard: Preset::Isaac.guard(),
         seed: Seed::root(5),
         sampling: Sampling::MeanAction,

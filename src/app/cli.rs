@@ -179,6 +179,8 @@ pub enum Bench {
     Weights(BenchWeights),
     /// Gradient steps a second of `sac` and `osac` on made-up steps, one thread.
     Learner(BenchLearner),
+    /// The policy node at 100 Hz: time from a joint state to its command, over ROS 2, guarded.
+    Latency(BenchLatency),
 }
 
 /// `handoff bench train`.
@@ -216,6 +218,23 @@ pub struct BenchLearner {
     #[arg(long, default_value_t = 2000)]
     pub steps: u64,
     /// Stable-Baselines3 SAC beside them: the same sizes.
+    #[arg(long)]
+    pub peers: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `handoff bench latency`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchLatency {
+    /// States that are measured, 100 a second.
+    #[arg(long, default_value_t = 6000)]
+    pub states: usize,
+    /// Beside a learner on every core.
+    #[arg(long)]
+    pub loaded: bool,
+    /// The same policy as a node in rclpy and PyTorch beside it, without a guard.
     #[arg(long)]
     pub peers: bool,
     /// Print one JSON object.

@@ -73,6 +73,7 @@ mod run {
             Command::Bench(Bench::Train(arguments)) => bench::train(&arguments),
             Command::Bench(Bench::Weights(arguments)) => bench::weights(&arguments),
             Command::Bench(Bench::Learner(arguments)) => bench::learner(&arguments),
+            Command::Bench(Bench::Latency(arguments)) => bench::latency(&arguments),
             Command::Bag(command) => return finish(bag::bag(&command)),
             Command::Sim(arguments) => nodes::sim(&arguments),
             Command::Rollout(arguments) => nodes::rollout(&arguments),

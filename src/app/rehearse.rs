@@ -89,6 +89,7 @@ impl World {
             arm,
             preset,
             prefix: String::new(),
+            described: None,
             guard,
             seed: Seed::root(seed).of(Purpose::Evaluation),
             sampling: Sampling::MeanAction,

@@ -13,8 +13,9 @@ pub(super) struct Cursor<'de> {
 
 macro_rules! numbers {
     ($($name:ident: $kind:ty),*) => { $(
+        #[inline]
         pub(super) fn $name(&mut self) -> Result<$kind, String> {
-            let bytes = self.aligned(size_of::<$kind>())?;
+            let bytes = self.aligned()?;
             Ok(if self.big_endian { <$kind>::from_be_bytes(bytes) } else { <$kind>::from_le_bytes(bytes) })
         }
     )* };
@@ -44,23 +45,42 @@ impl<'de> Cursor<'de> {
     }
 
     /// The next bytes.
+    #[inline]
     pub(super) fn take(&mut self, count: usize) -> Result<&'de [u8], String> {
-        let taken = self.bytes.get(self.at..).and_then(|left| left.get(..count));
-        let taken = taken.ok_or_else(|| format!("it ends at byte {}, {count} more are needed", self.bytes.len()))?;
+        let taken = self.bytes.get(self.at..).and_then(|left| left.get(..count)).ok_or_else(|| self.short(count))?;
         self.at += count;
         Ok(taken)
     }
 
     /// Goes to the next multiple of the size of a number.
+    #[inline]
     pub(super) fn align(&mut self, size: usize) -> Result<(), String> {
-        let align = size.min(self.max_align);
-        self.take((align - self.at % align) % align).map(|_| ())
+        let at = self.multiple(size);
+        if self.bytes.len() < at {
+            return Err(self.short(at - self.at));
+        }
+        self.at = at;
+        Ok(())
     }
 
-    fn aligned<const N: usize>(&mut self, size: usize) -> Result<[u8; N], String> {
-        self.align(size)?;
-        let bytes = self.take(size)?;
-        bytes.try_into().map_err(|_| "a number of another size".to_owned())
+    #[inline]
+    fn aligned<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        let at = self.multiple(N);
+        let number = self.bytes.get(at..).and_then(|left| left.first_chunk()).ok_or_else(|| self.short(N))?;
+        self.at = at + N;
+        Ok(*number)
+    }
+
+    /// The next multiple of a size, which is a power of two.
+    #[inline]
+    fn multiple(&self, size: usize) -> usize {
+        let align = size.min(self.max_align);
+        (self.at + align - 1) & !(align - 1)
+    }
+
+    #[cold]
+    fn short(&self, count: usize) -> String {
+        format!("it ends at byte {}, {count} more are needed", self.bytes.len())
     }
 
     /// A text: its length with the zero at its end, then both. An empty one may lack the zero.

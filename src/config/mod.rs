@@ -168,7 +168,7 @@ impl Default for Options {
 
 impl Default for Action {
     fn default() -> Self {
-        Self { meaning: Meaning::JointDelta, scale: 0.08 }
+        Self { meaning: Meaning::JointDelta, scale: 0.05 }
     }
 }
 
@@ -192,6 +192,7 @@ impl Config {
         if algo == Algo::Osac {
             // K options cost the critics K rows a step.
             config.learner.osac.batch_size = 128;
+            config.learner.osac.actor_batch_size = 64;
         }
         config
     }

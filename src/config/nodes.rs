@@ -48,6 +48,8 @@ pub struct Policy {
     pub link: Preset,
     /// Of the joint names on the wire; empty: the arm's own.
     pub joint_prefix: String,
+    /// Latched topic of the robot's URDF, whose joint limits hold where they are tighter; empty: none is waited for.
+    pub robot_description: String,
     /// Namespace of the learner's topics.
     pub learner_ns: String,
     /// Sample the actions, too; otherwise they are the mean.
@@ -122,6 +124,7 @@ impl Default for Policy {
             run: String::new(),
             link: Preset::Sim,
             joint_prefix: String::new(),
+            robot_description: String::new(),
             learner_ns: "/".into(),
             stochastic: false,
             autostart: false,

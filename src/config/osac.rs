@@ -24,8 +24,10 @@ pub struct Osac {
     pub lr: f64,
     /// Learning rate of the termination and policy-over-options heads.
     pub lr_option: f64,
-    /// Steps of one gradient.
+    /// Steps of one gradient of the critics.
     pub batch_size: usize,
+    /// Steps of one gradient of the actor.
+    pub actor_batch_size: usize,
     /// Gradient steps for each recorded step, in the mean.
     pub update_to_data: f64,
     /// Steps that recording may be ahead of learning, or behind: at least one full batch of every stream.
@@ -64,6 +66,8 @@ pub struct Osac {
     pub option_entropy_end: f64,
     /// Recorded steps in which shares and exponents go from their first to their last value.
     pub anneal_steps: u64,
+    /// Weight of KL(mean P || uniform), as a fraction of the values' standard deviation.
+    pub load_balance_coef: f64,
     /// Temperature of the terminations' entropy, as a fraction of the values' standard deviation.
     pub termination_temperature: f64,
     /// Deliberation cost of a termination, as a fraction of the values' standard deviation.
@@ -81,6 +85,7 @@ impl Default for Osac {
             lr: 7e-4,
             lr_option: 1e-4,
             batch_size: 256,
+            actor_batch_size: 256,
             update_to_data: 1.0,
             slack_steps: 256,
             warmup_steps: 1000,
@@ -100,6 +105,7 @@ impl Default for Osac {
             option_entropy_start: 0.5,
             option_entropy_end: 0.1,
             anneal_steps: 50_000,
+            load_balance_coef: 0.05,
             termination_temperature: 0.01,
             deliberation_cost: 0.02,
             termination_bias_init: -2.0,

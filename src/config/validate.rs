@@ -104,6 +104,7 @@ impl Osac {
         check("lr_option", self.lr_option, positive(1.0))?;
         range("learner.osac.batch_size", self.batch_size, 1..=1_000_000)?;
         check("update_to_data", self.update_to_data, (Bound::Included(1e-3), Bound::Included(1e3)))?;
+        range("learner.osac.actor_batch_size", self.actor_batch_size, 1..=1_000_000)?;
         range("learner.osac.slack_steps", self.slack_steps, 1..=1_000_000_000)?;
         range("learner.osac.warmup_steps", self.warmup_steps, 1..=1_000_000_000)?;
         range("learner.osac.capacity", self.capacity, 2..=1_000_000_000)?;
@@ -114,11 +115,12 @@ impl Osac {
         check("tau", self.tau, positive(1.0))?;
         check("huber_delta", self.huber_delta, weight)?;
         check("executed_weight", self.executed_weight, unit)?;
-        range("learner.osac.actor_fragments", self.actor_fragments, 1..=self.batch_size)?;
+        range("learner.osac.actor_fragments", self.actor_fragments, 1..=self.actor_batch_size)?;
         check("responsibility_floor", self.responsibility_floor, unit)?;
         check("option_entropy_start", self.option_entropy_start, unit)?;
         check("option_entropy_end", self.option_entropy_end, unit)?;
         check("temperature_init", self.temperature_init, positive(100.0))?;
+        check("load_balance_coef", self.load_balance_coef, weight)?;
         check("termination_temperature", self.termination_temperature, positive(100.0))?;
         check("deliberation_cost", self.deliberation_cost, weight)?;
         check("termination_bias_init", self.termination_bias_init, (Bound::Included(-6.0), Bound::Included(6.0)))?;

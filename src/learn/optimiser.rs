@@ -87,12 +87,22 @@ impl Adam {
     }
 }
 
+/// The sum of the squares, in lanes that a processor adds at once.
+fn squares(floats: &[f32]) -> f64 {
+    let mut lanes = [0.0; 8];
+    for floats in floats.chunks(lanes.len()) {
+        for (lane, &float) in lanes.iter_mut().zip(floats) {
+            *lane += f64::from(float) * f64::from(float);
+        }
+    }
+    lanes.iter().sum()
+}
+
 /// Scales the gradient of all segments that move to at most `max_norm` (as `torch.nn.utils.clip_grad_norm_`);
 /// returns the norm that it had. A norm that is not finite leaves the gradient as it was.
 pub fn clip_gradient(layout: &Layout, gradient: &mut [f32], rates: &Rates, max_norm: f64) -> f64 {
     let moving = || layout.segments.iter().zip(&rates.0).filter(|(_, rate)| rate.is_some());
-    let square = |float: &f32| f64::from(*float) * f64::from(*float);
-    let norm = moving().flat_map(|(segment, _)| &gradient[segment.range()]).map(square).sum::<f64>().sqrt();
+    let norm = moving().map(|(segment, _)| squares(&gradient[segment.range()])).sum::<f64>().sqrt();
     let scale = max_norm / (norm + 1e-6);
     if norm.is_finite() && scale < 1.0 {
         for (segment, _) in moving() {

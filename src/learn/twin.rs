@@ -66,9 +66,9 @@ impl Twin {
         Pass { input, hidden, values }
     }
 
-    /// `Q_i(s, o, a_o)`, `[2, N, K]`, of `[N, D]` and one action of each option, `[N, K, A]`.
-    pub(super) fn of_own_actions(&self, input: &Tensor, actions: &Tensor) -> Tensor {
-        own(&self.of_pairs(input, actions).1, actions)
+    /// `min_i Q_i(s, o, a_o)`, `[N, K]`, of `[N, D]` and one action of each option, `[N, K, A]`.
+    pub(super) fn least_of_own(&self, input: &Tensor, actions: &Tensor) -> Tensor {
+        own(&self.of_pairs(input, actions).1, actions).amin([0i64].as_slice(), false)
     }
 
     /// The lesser value with its slope. The way back is gone through the lesser twin alone.

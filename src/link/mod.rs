@@ -2,9 +2,11 @@
 //! Pure: messages come as [`JointState`]. Joints are found by name, never by place; what does not fit is refused in a sentence.
 
 mod command;
+mod description;
 mod joints;
 
 pub use command::{Command, Form, Point, Trajectory};
+pub use description::described_limits;
 pub use joints::{Joints, Measured, OUT_OF_ORDER_SECS};
 
 use crate::error::{Error, Result};

@@ -22,6 +22,30 @@ impl Linear {
     }
 }
 
+/// What lies between layers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Activation {
+    Tanh,
+    Relu,
+}
+
+impl Activation {
+    pub(super) fn apply(self, features: &mut Tensor) -> Tensor {
+        match self {
+            Self::Tanh => features.tanh_(),
+            Self::Relu => features.relu_(),
+        }
+    }
+
+    /// The gradient before it, of that after it and what came out.
+    fn backward(self, above: &Tensor, out: &Tensor) -> Tensor {
+        match self {
+            Self::Tanh => Tensor::tanh_backward(above, out),
+            Self::Relu => out.threshold_backward(above, 0.0),
+        }
+    }
+}
+
 /// A forward pass: the input of each layer, then the output.
 pub struct Kept(Vec<Tensor>);
 
@@ -32,13 +56,17 @@ impl Kept {
     }
 }
 
-/// Runs layers with tanh between them.
-pub(super) fn forward<'a>(layers: impl IntoIterator<Item = &'a Linear>, input: &Tensor) -> Kept {
+/// Runs layers with an activation between them.
+pub(super) fn forward<'a>(
+    layers: impl IntoIterator<Item = &'a Linear>,
+    activation: Activation,
+    input: &Tensor,
+) -> Kept {
     tch::no_grad(|| {
         let mut kept = vec![input.shallow_clone()];
         for (index, layer) in layers.into_iter().enumerate() {
             if 0 < index {
-                let _in_place = kept[index].tanh_();
+                let _in_place = activation.apply(&mut kept[index]);
             }
             kept.push(layer.forward(&kept[index]));
         }
@@ -46,8 +74,16 @@ pub(super) fn forward<'a>(layers: impl IntoIterator<Item = &'a Linear>, input: &
     })
 }
 
-/// Writes the gradient of all weights and biases at their places, given the output's, N x width.
-pub(super) fn backward(layers: &[&Linear], kept: &Kept, output: &[f32], gradient: &mut [f32]) {
+/// Writes the gradient of all weights and biases at their places, given the output's, N x width. Of the outputs `silent`
+/// the layers below the last one do not hear.
+pub(super) fn backward(
+    layers: &[&Linear],
+    activation: Activation,
+    kept: &Kept,
+    output: &[f32],
+    silent: Range<i64>,
+    gradient: &mut [f32],
+) {
     tch::no_grad(|| {
         let mut above = Tensor::from_slice(output).view_as(kept.output());
         for (index, layer) in layers.iter().enumerate().rev() {
@@ -58,8 +94,11 @@ pub(super) fn backward(layers: &[&Linear], kept: &Kept, output: &[f32], gradient
             let input = &kept.0[index];
             copy(&above.tr().matmul(input), &mut gradient[weight.clone()]);
             copy(&above.sum_dim_intlist([0i64].as_slice(), false, None), &mut gradient[bias.clone()]);
+            if index + 1 == layers.len() && !silent.is_empty() {
+                let _silenced = above.narrow(1, silent.start, silent.end - silent.start).zero_();
+            }
             if 0 < index {
-                above = Tensor::tanh_backward(&above.matmul(&layer.weight), input);
+                above = activation.backward(&above.matmul(&layer.weight), input);
             }
         }
     });

@@ -1,7 +1,7 @@
 //! The networks on one flat parameter vector. Every weight is a leaf that views the vector: nothing is copied, and a
 //! gradient of a leaf lies at the leaf's place.
 
-use super::dense::{self, Kept, Linear};
+use super::dense::{self, Activation, Kept, Linear};
 use crate::contract::{Architecture, Contract, Layout};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -31,12 +31,13 @@ impl Critic {
 
     /// The same without autograd, with what [`Self::backward`] needs.
     pub fn forward(&self, input: &Tensor) -> Kept {
-        dense::forward(&self.layers, input)
+        dense::forward(&self.layers, Activation::Tanh, input)
     }
 
     /// Writes the gradient of [`Self::range`], given that of the values, N x K.
     pub fn backward(&self, kept: &Kept, values: &[f32], gradient: &mut [f32]) {
-        dense::backward(&self.layers.iter().collect::<Vec<_>>(), kept, values, gradient);
+        let layers: Vec<&Linear> = self.layers.iter().collect();
+        dense::backward(&layers, Activation::Tanh, kept, values, 0..0, gradient);
     }
 
     /// Where the critic lies in the flat vector.
@@ -163,12 +164,13 @@ impl Network {
 
     /// What the actor's trunk makes of `[N, D]`, `[N, H]`.
     pub fn features(&self, input: &Tensor) -> Tensor {
-        let tanh = self.log_std.is_some();
         let first = input.shallow_clone();
-        self.actor.iter().fold(first, |features, layer| {
-            let mut features = layer.forward(&features);
-            if tanh { features.tanh_() } else { features.relu_() }
-        })
+        self.actor.iter().fold(first, |features, layer| self.activation().apply(&mut layer.forward(&features)))
+    }
+
+    /// On-policy tanh, off-policy ReLU.
+    fn activation(&self) -> Activation {
+        if self.log_std.is_some() { Activation::Tanh } else { Activation::Relu }
     }
 
     /// All heads of the actor in one matrix, `[N, K A + 2 K]`: means by option, termination, over options; off-policy
@@ -216,15 +218,18 @@ impl Network {
         self.critic.as_ref().map(share)
     }
 
-    /// [`Self::actor`] of an on-policy network without autograd, with what [`Self::backward`] needs.
+    /// [`Self::actor`] without autograd, with what [`Self::backward`] needs.
     pub fn forward(&self, input: &Tensor) -> Kept {
-        dense::forward(self.actor.iter().chain([&self.heads]), input)
+        dense::forward(self.actor.iter().chain([&self.heads]), self.activation(), input)
     }
 
-    /// Writes the actor's gradient at its place, given that of the heads, N x (K A + 2 K), and of log_std, K x A.
+    /// Writes the actor's gradient at its place, given that of the heads, N x their width, and on-policy of log_std, K x A.
+    /// Off-policy neither terminations nor choices shape the trunk.
     pub fn backward(&self, kept: &Kept, heads: &[f32], log_std: &[f32], gradient: &mut [f32]) {
         let layers: Vec<&Linear> = self.actor.iter().chain([&self.heads]).collect();
-        dense::backward(&layers, kept, heads, gradient);
+        let means = self.options * self.action;
+        let silent = if self.log_std.is_some() { 0..0 } else { means..means + 2 * self.options };
+        dense::backward(&layers, self.activation(), kept, heads, silent, gradient);
         if let Some((_, at)) = &self.log_std {
             gradient[at.clone()].copy_from_slice(log_std);
         }

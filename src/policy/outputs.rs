@@ -33,6 +33,16 @@ impl Outputs {
         }
     }
 
+    /// K.
+    pub fn options(&self) -> usize {
+        self.options
+    }
+
+    /// A.
+    pub fn action_size(&self) -> usize {
+        self.action
+    }
+
     /// Floats of a state's outputs: means by option, terminations, over options; off-policy log_std after them.
     pub fn width(&self) -> usize {
         self.width

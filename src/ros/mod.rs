@@ -33,6 +33,7 @@ pub mod msg {
     pub use r2r::handoff::msg::*;
     pub use r2r::rosgraph_msgs::msg::Clock;
     pub use r2r::sensor_msgs::msg::JointState;
+    pub use r2r::std_msgs::msg::String;
     pub use r2r::trajectory_msgs::msg::JointTrajectory;
     pub use r2r::visualization_msgs::msg::MarkerArray;
 }

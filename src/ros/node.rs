@@ -5,7 +5,7 @@ use super::graph::Graph;
 use super::names::Names;
 use super::parameters::{self, Parameters, Setter};
 use super::qos::Qos;
-use super::running::{Periodic, Pump, Running};
+use super::running::{LONGEST_WAIT, Periodic, Pump, Running};
 use crate::error::{Error, Result};
 use futures::{FutureExt as _, StreamExt as _};
 use std::collections::BTreeMap;
@@ -87,6 +87,22 @@ impl Node {
             }
         }));
         Ok(())
+    }
+
+    /// The first message of a topic, a latched one at once; waited for at most `patience`. Nothing else is done meanwhile.
+    pub fn first<M: Message>(&mut self, topic: &str, qos: Qos, patience: Duration) -> Result<M> {
+        let mut stream = self
+            .inner
+            .subscribe::<M>(topic, qos)
+            .map_err(|error| Error::invalid(format!("topic {topic:?} cannot be subscribed: {error}")))?;
+        let end = Instant::now() + patience;
+        while Instant::now() < end {
+            self.inner.spin_once(LONGEST_WAIT);
+            if let Some(Some(message)) = stream.next().now_or_never() {
+                return Ok(message);
+            }
+        }
+        Err(Error::invalid(format!("nothing came on {} within {} s", self.resolve(topic), patience.as_secs())))
     }
 
     /// A publisher of a topic.

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 pub(super) type Pump = Box<dyn FnMut() + Send>;
 
 /// Longest wait for a message, and so for a stop. A message ends the wait at once.
-const LONGEST_WAIT: Duration = Duration::from_millis(20);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(20);
 
 /// Something done again and again on the spin thread.
 pub(super) struct Periodic {

@@ -78,8 +78,27 @@ fn an_fr3_is_led_by_trajectories_and_rests_when_the_node_is_killed() {
     alone("ros::policy::an_fr3_is_led_by_trajectories_and_rests_when_the_node_is_killed", &[], || {
         let folder = tempfile::tempdir().unwrap();
         let run = a_run(folder.path(), Robot::Both);
-        let node = node(&["policy", "--run", &run, "--link", "franka_fr3", "--ros-args", "-p", "robot:=fr3"]);
+        let parameters = ["-p", "robot:=fr3", "-p", "policy.robot_description:=robot_description"];
+        let arguments = ["policy", "--run", &run, "--link", "franka_fr3", "--ros-args"];
+        let node = node(&[&arguments[..], &parameters].concat());
         Script::start("policy_fr3.py", &[&node.0.id().to_string()]).succeeded_within(PATIENCE);
+    });
+}
+
+#[test]
+fn a_description_of_another_arm_is_refused() {
+    alone("ros::policy::a_description_of_another_arm_is_refused", &[], || {
+        let mut publisher = Node::start("robot_state_publisher").unwrap();
+        let description = publisher.publish::<msg::String>("robot_description", latched()).unwrap();
+        let publisher = publisher.spin().unwrap();
+        description.send(&msg::String { data: r#"<robot name="a"><joint name="b"/></robot>"#.into() }).unwrap();
+        let mut node = Command::new(env!("CARGO_BIN_EXE_handoff"));
+        node.args(["policy", "--link", "isaac", "--ros-args", "-p", "policy.robot_description:=robot_description"]);
+        let output = node.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("no panda_joint1; it has b"), "{said}");
+        publisher.stop().unwrap();
     });
 }
 

@@ -66,7 +66,11 @@ pub(super) fn processes(words: &[&str]) -> Vec<i32> {
 pub(super) fn wait_until(what: &str, child: &mut Child, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !holds() {
-        assert!(Instant::now() < deadline, "{what}: not within two minutes\n{}", logs(child));
+        if deadline < Instant::now() {
+            let said = logs(child);
+            let _ended = child.kill(); // and its nodes with it
+            panic!("{what}: not within two minutes\n{said}");
+        }
         assert!(child.try_wait().unwrap().is_none(), "{what}: the training ended before");
         std::thread::yield_now();
     }

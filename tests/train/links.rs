@@ -48,14 +48,14 @@ fn arms_of_a_simulator_are_learned_on_and_one_that_stops_is_taken_up_again() {
         2 <= metrics(&run).len() && ["r0", "r1"].iter().all(|rollout| 0 < stored(&run, rollout))
     });
     assert_eq!(processes(&["sim --until-stdin-closes", run.to_str().unwrap()]), [] as [i32; 0], "no simulator of ours");
-    let arm_1 = simulators[0].0.id() as i32;
-    signal(arm_1, "STOP");
+    let arm_2 = simulators[1].0.id() as i32; // the other one has the clock of both
+    signal(arm_2, "STOP");
     wait_until("the stop is noticed", &mut child, || said(&run, "an episode ends as aborted"));
     let updates = metrics(&run).len();
     wait_until("the other arm is learned on", &mut child, || updates < metrics(&run).len());
-    let before = stored(&run, "r0");
-    signal(arm_1, "CONT");
-    wait_until("the arm is taken up again", &mut child, || before + 20 < stored(&run, "r0"));
+    let before = stored(&run, "r1");
+    signal(arm_2, "CONT");
+    wait_until("the arm is taken up again", &mut child, || before + 20 < stored(&run, "r1"));
     signal(child.id() as i32, "INT");
     let (_, err) = finished(child.wait_with_output().unwrap());
     let audit = audit(&err);

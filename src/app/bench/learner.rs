@@ -15,7 +15,8 @@ use rand_distr::StandardNormal;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 /// Widths of the hidden layers, and rows of a gradient step: Stable-Baselines3's.
 const HIDDEN: [usize; 2] = [256, 256];
@@ -74,6 +75,21 @@ pub(in crate::app) fn learner(arguments: &cli::BenchLearner) -> Result<()> {
     commands::print(&if arguments.json { json } else { text(&speeds) })
 }
 
+/// Learns on a thread of its own until told to stop: something that fills a core.
+pub(super) fn until(stop: Arc<AtomicBool>) -> Result<JoinHandle<Result<()>>> {
+    let learn = move || {
+        let mut own = Own::new("load", Algo::Sac)?;
+        while !stop.load(Ordering::Relaxed) {
+            own.learn(FRAGMENT as u64)?;
+        }
+        Ok(())
+    };
+    std::thread::Builder::new()
+        .name("learner".into())
+        .spawn(learn)
+        .map_err(|error| Error::invalid(format!("no thread for a learner: {error}")))
+}
+
 fn text(speeds: &[Speed]) -> String {
     let mut lines = vec![format!("gradient steps/s on one core: networks {HIDDEN:?}, {BATCH} rows, twin critics")];
     let first = speeds[0].steps_per_sec;
@@ -96,6 +112,7 @@ impl Own {
     fn new(name: &'static str, algo: Algo) -> Result<Self> {
         let mut config = Config { hidden: HIDDEN.to_vec(), ..Config::of(algo) };
         config.learner.osac.batch_size = BATCH;
+        config.learner.osac.actor_batch_size = BATCH;
         config.learner.osac.warmup_steps = REMEMBERED;
         config.learner.osac.update_to_data = 1.0;
         config.learner.osac.slack_steps = 32;

@@ -1,6 +1,7 @@
-//! Stable-Baselines3 in a Python of its own: PPO on the same task, SAC's learning alone.
+//! Others in a Python of their own: Stable-Baselines3's PPO on the same task, its SAC's learning alone, a policy node in rclpy and PyTorch.
 
 use super::account::Reached;
+use super::latency::Owned;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::robot::READY;
@@ -12,6 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const TRAINING: &str = include_str!("../../../scripts/peers/ppo_reach.py");
 const LEARNER: &str = include_str!("../../../scripts/peers/sac_learner.py");
+const POLICY: &str = include_str!("../../../scripts/peers/policy_node.py");
 const MODEL: &str = include_str!("../../../model/panda.xml");
 /// Names a Python with Stable-Baselines3, torch and mujoco; `./handoff` makes one and sets it.
 const PYTHON: &str = "HANDOFF_PEER";
@@ -40,7 +42,7 @@ impl Program {
             Some(python) => Ok(Self(python.into())),
             None => Err(Error::invalid(format!(
                 "--peers needs {PYTHON} to name a Python with stable-baselines3, torch and mujoco: \
-                 `./handoff bench train --peers` makes one"
+                 `./handoff bench ... --peers` makes one"
             ))),
         }
     }
@@ -68,6 +70,33 @@ impl Program {
         let mut learner = Learner { child, asks, answers: BufReader::new(answers), name: String::new() };
         learner.name = learner.line()?;
         Ok(learner)
+    }
+
+    /// Starts a policy node in this namespace; its name and versions, once it listens. rclpy is that of the Python on PATH.
+    pub(super) fn policy(&self, namespace: &str, mut settings: serde_json::Value) -> Result<(String, Owned)> {
+        let find = "import pathlib, rclpy; print(pathlib.Path(rclpy.__file__).parents[1])";
+        let found = Command::new("python3").args(["-c", find]).output().map_err(Error::io("python3"))?;
+        if !found.status.success() {
+            return Err(Error::invalid("python3 has no rclpy: source ROS 2, or use `./handoff bench latency --peers`"));
+        }
+        settings["rclpy"] = String::from_utf8_lossy(&found.stdout).trim().into();
+        let child = self
+            .command()
+            .args(["-c", POLICY])
+            .arg(settings.to_string())
+            .args(["--ros-args", "-r", &format!("__ns:={namespace}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = Owned(child.map_err(Error::io(&self.0))?);
+        let mut name = String::new();
+        if let Some(words) = child.0.stdout.take() {
+            BufReader::new(words).read_line(&mut name).map_err(Error::io("the peer's standard output"))?;
+        }
+        if name.is_empty() {
+            return Err(Error::invalid("the peer has ended; its words are above"));
+        }
+        Ok((name.trim_end().to_owned(), child))
     }
 
     /// Trains the peer for the configured time, with this configuration's rate, network, epochs and model.

@@ -3,7 +3,7 @@
 use crate::app::nodes::wire::{Drops, QUEUE, to_queue, to_topic};
 use crate::app::supervise::{Event, Graph};
 use crate::app::sweep::Sweep;
-use crate::app::{cli, commands, train, transport};
+use crate::app::{cli, commands, train};
 use crate::config::{Config, Purpose, Seed, UpdateMode};
 use crate::contract::Snapshot;
 use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus, Table};
@@ -13,7 +13,6 @@ use crate::node::Output;
 use crate::node::learner::Learner;
 use crate::report::{self, Latency};
 use crate::ros::{self, Node, Publisher, msg, srv};
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,26 +32,13 @@ const MISSED: u64 = 10;
 /// The longest that anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Measures all sizes. ROS reads its domain from the environment when the process starts, hence a process in between.
+/// Measures all sizes.
 pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
     if arguments.versions == 0 {
         return Err(Error::invalid("--versions 0 measures nothing: give at least 1"));
     }
-    if std::env::var_os("ROS_DOMAIN_ID").is_none() {
-        let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
-        let runs = Path::new("runs");
-        std::fs::create_dir_all(runs).map_err(Error::io(runs))?;
-        let status = Command::new(&program)
-            .args(std::env::args_os().skip(1))
-            .envs(train::domain(&cli::Train::default(), false)?.environment)
-            .envs(transport::profile(runs)?)
-            .status()
-            .map_err(Error::io(&program))?;
-        return if status.success() {
-            Ok(())
-        } else {
-            Err(Error::invalid("the benchmark failed; its words are above"))
-        };
+    if super::ran_in_a_domain_of_its_own()? {
+        return Ok(());
     }
     report::logs::start("bench", None, None)?;
     let sweep = Sweep::new();

@@ -1,7 +1,7 @@
 //! Node `rollout`.
 
 use super::health;
-use super::policy::{answer, commands};
+use super::policy::{answer, commands, described};
 use super::wire::{Drops, QUEUE, Queue, convert, joints, to_queue, to_topic, topic_of};
 use super::{audit, drive, random, run, start, tell};
 use crate::app::cli;
@@ -82,12 +82,14 @@ fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config, agent: Ag
 
 fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent, stream: StreamId) -> Result<()> {
     let settings = &config.rollout;
+    let described = described(&mut node, config)?;
     let arm = OnLink::new(
         agent,
         on_link::Settings {
             arm: config.robot,
             preset: config.policy.link,
             prefix: config.policy.joint_prefix.clone(),
+            described,
             guard: config.guard.clone(),
             arms_itself: settings.arms_itself,
             resets: !settings.reset.is_empty(),

@@ -14,7 +14,7 @@ use crate::robot::{ARM_DOF, PerJoint};
 impl Guard {
     /// Arms: the arm is anchored, at rest, where the robot is commanded to be, or else where it stands. Where the robot does not
     /// tell, it is commanded to be where the last command left it, as long as nothing speaks against it: it stands within half
-    /// the leash of it, and there was no fault, no reset and no other writer since. Refused with what is missing.
+    /// the leash of it, and there was no fault, no reset, no loss of its states and no other writer since. Refused with what is missing.
     pub fn arm(&mut self, now_secs: f64) -> Result<()> {
         let refuse = |sentence: &str| invalid(format!("not armed: {sentence}"));
         if self.shut {

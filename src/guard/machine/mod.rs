@@ -207,7 +207,9 @@ impl Guard {
         self.state = state;
         self.reasons = reasons;
         self.latched = Reasons::default();
-        if reasons.contains(Reason::SecondWriter) || reasons.contains(Reason::ClockJump) {
+        // who holds the last command may have been started anew since
+        const VOID: [Reason; 4] = [Reason::SecondWriter, Reason::ClockJump, Reason::StaleState, Reason::Deviation];
+        if VOID.into_iter().any(|reason| reasons.contains(reason)) {
             self.kept = None;
         }
         self.arm = None;

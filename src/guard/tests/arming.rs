@@ -97,7 +97,7 @@ fn the_last_command_is_the_anchor_of_the_next_arming() {
     let (last, next) = armed_again(0.099, |_| ());
     assert_eq!(last, next, "no step for who still holds the last command");
     type Meanwhile = fn(&mut Bench);
-    let others: [(f64, Meanwhile); 5] = [
+    let others: [(f64, Meanwhile); 6] = [
         (0.101, |_| ()),
         (0.01, |bench| bench.stamp_offset -= 50.0),
         (0.01, |bench| bench.guard.observe_publishers(2)),
@@ -109,6 +109,15 @@ fn the_last_command_is_the_anchor_of_the_next_arming() {
             bench.publishers = 2;
             until_quiet(bench);
             bench.publishers = 1;
+            bench.arm[3] -= 0.01;
+        }),
+        (0.01, |bench| {
+            // the driver went, and its controller came back at the measured position
+            bench.arm();
+            bench.run(0.01);
+            bench.states = false;
+            until_quiet(bench);
+            bench.states = true;
             bench.arm[3] -= 0.01;
         }),
     ];

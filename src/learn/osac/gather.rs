@@ -1,6 +1,7 @@
 //! From replay to tensors: draws for the critics, fragments and responsibilities for the actor.
 
-use super::losses::{Drawn, Picked};
+use super::actor::Picked;
+use super::losses::{Drawn, outputs};
 use crate::contract::{Contract, Normaliser};
 use crate::data::{End, Forced, NO_OPTION};
 use crate::defect::defect;
@@ -32,57 +33,43 @@ impl Frame<'_> {
         self.matrix(&observations, self.contract.obs_size())
     }
 
-    /// `[rows, K, A]`.
-    fn noise(&self, rows: usize, rng: &mut ChaCha8Rng) -> Tensor {
-        let (options, action) = (self.options(), self.contract.action_size());
-        let draws: Vec<f32> = (0..rows * options * action).map(|_| rng.sample(StandardNormal)).collect();
-        Tensor::from_slice(&draws).view([rows as i64, options as i64, action as i64])
+    /// Normal, rows x K x A.
+    fn noise(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        let draws = rows * self.options() * self.contract.action_size();
+        (0..draws).map(|_| rng.sample(StandardNormal)).collect()
     }
 
-    /// The critics' steps. `executed_weight`: of the option that acted; the rest is spread over all.
+    /// The critics' steps.
     pub(super) fn drawn(
         &self,
         replay: &Replay,
         draws: &[Draw],
-        weights: &[f64],
-        (gamma, executed_weight): (f64, f64),
+        weights: Vec<f64>,
+        gamma: f64,
         rng: &mut ChaCha8Rng,
     ) -> Drawn {
-        let options = self.options();
         let steps: Vec<Step<'_>> = draws.iter().filter_map(|draw| replay.step(draw.step)).collect();
         let flat = |floats: for<'a> fn(&Step<'a>) -> &'a [f32]| -> Vec<f32> {
             steps.iter().map(floats).collect::<Vec<_>>().concat()
         };
-        let column = |number: &dyn Fn(&Step<'_>) -> f64| {
-            Tensor::from_slice(&steps.iter().map(|step| number(step) as f32).collect::<Vec<_>>())
+        let forced = |step: &Step<'_>| match beta_effective(0.0, age_beyond(step), &self.contract.options) {
+            (beta, Forced::MinSteps | Forced::MaxSteps) => Some(beta),
+            _ => None,
         };
-        let mut executed = vec![0.0; steps.len() * options];
-        let mut forced = vec![-1.0; steps.len() * options];
-        for (row, step) in steps.iter().enumerate() {
-            let at = row * options + usize::from(step.option);
-            executed[at] = 1.0;
-            if let (beta, Forced::MinSteps | Forced::MaxSteps) =
-                beta_effective(0.0, age_beyond(step), &self.contract.options)
-            {
-                forced[at] = beta as f32;
-            }
-        }
-        let even = ((1.0 - executed_weight) / options as f64) as f32;
-        let share: Vec<f32> = executed.iter().map(|one| even + executed_weight as f32 * one).collect();
+        let discount = |step: &Step<'_>| match step.end {
+            End::Terminated => 0.0,
+            End::Truncated if defect("replayed_time_limit_is_terminal") => 0.0,
+            _ => gamma,
+        };
         Drawn {
             input: self.normalised(flat(|step| step.observation)),
             next: self.normalised(flat(|step| step.next_observation)),
             action: self.matrix(&flat(|step| step.action), self.contract.action_size()),
-            reward: column(&|step| f64::from(step.reward)),
-            discount: column(&|step| match step.end {
-                End::Terminated => 0.0,
-                End::Truncated if defect("replayed_time_limit_is_terminal") => 0.0,
-                _ => gamma,
-            }),
-            weight: Tensor::from_slice(&weights.iter().map(|&weight| weight as f32).collect::<Vec<_>>()),
-            share: self.matrix(&share, options),
-            executed: self.matrix(&executed, options),
-            forced: self.matrix(&forced, options),
+            reward: steps.iter().map(|step| f64::from(step.reward)).collect(),
+            discount: steps.iter().map(discount).collect(),
+            weight: weights,
+            executed: steps.iter().map(|step| usize::from(step.option)).collect(),
+            forced: steps.iter().map(forced).collect(),
             noise: self.noise(steps.len(), rng),
         }
     }
@@ -109,20 +96,15 @@ impl Frame<'_> {
                         running.push(0.0);
                     }
                     Some(belief) => {
-                        let mixed = |share: &f64| ((1.0 - floor) * share + floor / options as f64) as f32;
+                        let mixed = |share: &f64| (1.0 - floor) * share + floor / options as f64;
                         responsibility.extend(belief.acting.iter().map(mixed));
-                        running.extend(belief.running.iter().map(|&share| share as f32));
+                        running.extend(&belief.running);
                     }
                 }
             }
         }
         let rows = responsibility.len() / options;
-        Picked {
-            input: self.normalised(observations),
-            responsibility: self.matrix(&responsibility, options),
-            running: self.matrix(&running, options),
-            noise: self.noise(rows, rng),
-        }
+        Picked { input: self.normalised(observations), responsibility, running, noise: self.noise(rows, rng) }
     }
 
     /// For each step of each fragment, up to the last picked one.
@@ -133,7 +115,7 @@ impl Frame<'_> {
         let observations: Vec<&[f32]> = steps
             .flat_map(|(fragment, &length)| (0..length).map(move |step| replay.of(fragment, step).observation))
             .collect();
-        let outputs = Outputs::new(actor, &self.normalised(observations.concat()));
+        let outputs = outputs(actor, &self.normalised(observations.concat()));
         let mut row = 0;
         let mut all = Vec::with_capacity(fragments.len());
         for (fragment, length) in fragments.iter().zip(lengths) {

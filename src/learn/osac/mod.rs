@@ -1,6 +1,8 @@
 //! Option soft actor-critic: every option learns from every remembered step; with one option it is SAC.
 
+mod actor;
 mod gather;
+mod imagine;
 mod losses;
 mod state;
 #[cfg(test)]
@@ -17,10 +19,11 @@ use crate::config::{self, Prioritisation, Purpose, Seed};
 use crate::contract::{Contract, Group, Inheritance, Layout, Normaliser, Snapshot};
 use crate::data::{Gathered, Vectors};
 use crate::error::{Error, Result};
-use crate::policy::{Network, floats};
+use crate::policy::Network;
 use crate::replay::{Limiter, Priority, Replay, Shape, StepId, importance};
+use actor::actor_losses;
 use gather::Frame;
-use losses::{Networks, Temperatures, actor_losses, critic_loss, targets};
+use losses::{Networks, Temperatures, critic_loss, targets};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
@@ -68,7 +71,7 @@ impl Osac {
         let actor = uniform::parameters(&layout, 0, bias, seed);
         let critics = uniform::parameters(&critics_layout, layout.segments.len() as u64, bias, seed);
         let networks = Networks {
-            actor: Network::new(&contract, &actor, true)?,
+            actor: Network::new(&contract, &actor, false)?,
             slow_actor: Network::new(&contract, &actor, false)?,
             critics: Twin::new(&critics_layout, &critics),
             slow_critics: Twin::new(&critics_layout, &critics),
@@ -163,33 +166,29 @@ impl Osac {
             }
             Prioritisation::Uniform | Prioritisation::Lap => vec![1.0; draws.len()],
         };
-        let fixed = (config.gamma, config.executed_weight);
-        let batch = frame.drawn(&self.replay, &draws, &weights, fixed, &mut noise);
+        let batch = frame.drawn(&self.replay, &draws, weights, config.gamma, &mut noise);
         let wanted = targets(&self.networks, &batch, alphas, config);
-        let (value_loss, errors) = critic_loss(&mut self.networks.critics, &batch, &wanted, config);
+        let critics = critic_loss(&mut self.networks.critics, &batch, &wanted, config);
         self.networks.critics.take_gradient(&mut self.critics.gradient);
         let mut sound = self.critics.step();
         self.networks.critics.load(&self.critics.parameters);
         let steps: Vec<StepId> = draws.iter().map(|draw| draw.step).collect();
-        let errors: Vec<f64> = floats(&errors).into_iter().map(f64::from).collect();
-        watched.dropped += self.replay.update(&steps, &errors) as u64;
+        watched.dropped += self.replay.update(&steps, &critics.errors) as u64;
 
         let flat = self.contract.options.count == 1;
-        let fragments = if flat { config.batch_size } else { config.actor_fragments };
-        let fragments = self.replay.pick(fragments, config.batch_size / fragments, &mut draw)?;
+        let fragments = if flat { config.actor_batch_size } else { config.actor_fragments };
+        let fragments = self.replay.pick(fragments, config.actor_batch_size / fragments, &mut draw)?;
         let actor = &self.networks.actor;
         let picked = frame.picked(&self.replay, &fragments, actor, config.responsibility_floor, &mut noise);
-        let losses = actor_losses(&self.networks, &picked, alphas, config);
-        losses.total().backward();
-        self.networks.actor.take_gradient(&mut self.actor.gradient);
+        let losses = actor_losses(&self.networks, &picked, alphas, config, &mut self.actor.gradient);
         sound &= self.actor.step();
         self.networks.actor.load(&self.actor.parameters);
 
-        let seen = watched.add(&value_loss, &wanted, &losses);
+        watched.add(critics.loss, &wanted, &losses);
         let (action, option) = self.target_entropies();
         // Of -log alpha (log pi + target), and of log alpha_P (H(P) - target), at the entropies seen.
-        self.temperatures.gradient[0] = -(seen.log_prob + action) as f32;
-        self.temperatures.gradient[1] = if flat { 0.0 } else { (seen.option_entropy - option) as f32 };
+        self.temperatures.gradient[0] = -(losses.log_prob + action) as f32;
+        self.temperatures.gradient[1] = losses.options.map_or(0.0, |losses| (losses.entropy - option) as f32);
         sound &= self.temperatures.step();
 
         self.networks.slow_critics.follow(&self.networks.critics, config.tau);

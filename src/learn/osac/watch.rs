@@ -1,15 +1,13 @@
 //! What is watched during an update, and told after it.
 
 use super::Osac;
-use super::losses::ActorLosses;
+use super::actor::ActorLosses;
 use crate::data::{Gathered, Transition};
-use crate::learn::metrics::{Metrics, mean};
-use crate::policy::floats;
-use tch::{Kind, Tensor};
+use crate::learn::metrics::{Metrics, mean, std};
 
 /// Order of the numbers of a gradient step; those from `options/policy_loss` on are there for more than one option,
 /// followed by the mean beta of each option.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "losses/value_loss",
     "losses/policy_loss",
     "losses/entropy",
@@ -19,9 +17,8 @@ const NAMES: [&str; 9] = [
     "options/termination_loss",
     "options/entropy",
     "options/spread",
+    "options/load_balance_kl",
 ];
-const LOG_PROB: usize = 2;
-const OPTION_ENTROPY: usize = 7;
 
 /// Sums over the gradient steps of an update.
 #[derive(Default)]
@@ -32,41 +29,17 @@ pub(super) struct Watched {
     pub(super) dropped: u64,
 }
 
-/// What the temperatures go by.
-pub(super) struct Seen {
-    /// Mean log density of the actions.
-    pub(super) log_prob: f64,
-    /// Mean entropy of the policy over options.
-    pub(super) option_entropy: f64,
-}
-
 impl Watched {
-    /// Adds a gradient step; reads all of its numbers at once.
-    pub(super) fn add(&mut self, value_loss: &Tensor, targets: &Tensor, losses: &ActorLosses) -> Seen {
-        let mut scalars = vec![
-            value_loss.detach(),
-            losses.policy.detach(),
-            -losses.log_prob.shallow_clone(),
-            targets.mean(Kind::Float),
-            targets.std(false),
-        ];
-        let mut numbers = Vec::new();
+    /// Adds a gradient step.
+    pub(super) fn add(&mut self, value_loss: f64, targets: &[f64], losses: &ActorLosses) {
+        let mut all = vec![value_loss, losses.policy, -losses.log_prob, mean(targets.iter().copied()), std(targets)];
         if let Some(options) = &losses.options {
-            scalars.extend([
-                options.over_options.detach(),
-                options.termination.detach(),
-                options.entropy.shallow_clone(),
-                options.spread.shallow_clone(),
-            ]);
-            numbers = floats(&options.beta);
+            all.extend([options.over_options, options.termination, options.entropy, options.spread, options.balance]);
+            all.extend(&options.beta);
         }
-        let mut all = floats(&Tensor::stack(&scalars, 0));
-        all.append(&mut numbers);
         self.sums.resize(all.len(), 0.0);
-        self.sums.iter_mut().zip(&all).for_each(|(sum, number)| *sum += f64::from(*number));
+        self.sums.iter_mut().zip(all).for_each(|(sum, number)| *sum += number);
         self.steps += 1;
-        let number = |at: usize| all.get(at).copied().map_or(0.0, f64::from);
-        Seen { log_prob: -number(LOG_PROB), option_entropy: number(OPTION_ENTROPY) }
     }
 
     /// All metrics of an update that took `rows` in; an update without a gradient step tells of its data alone.

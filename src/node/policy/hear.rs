@@ -59,7 +59,9 @@ impl Pilot {
             )));
         }
         let names = self.joints.names().clone();
-        let mut guard = Guard::new(self.settings.guard.clone(), contract, self.settings.arm, Some(names), None)?;
+        let settings = &self.settings;
+        let described = settings.described.as_ref();
+        let mut guard = Guard::new(settings.guard.clone(), contract, settings.arm, Some(names), described)?;
         let policy = Policy::new(snapshot)?;
         guard.offer(snapshot, true)?;
         self.resets = guard.resets();

@@ -22,7 +22,7 @@ use crate::guard::{self, Guard, JointStates};
 use crate::link::{Command, Joints, Link, OUT_OF_ORDER_SECS, Preset, Rate, joint_names};
 use crate::option::Running;
 use crate::policy::{Decision, Policy, Sampling};
-use crate::robot::{PerJoint, Robot};
+use crate::robot::{Limits, PerJoint, Robot};
 use crate::task::{Arm, Task};
 use nalgebra::Isometry3;
 use std::collections::VecDeque;
@@ -40,6 +40,8 @@ pub struct Settings {
     pub preset: Preset,
     /// Prefix of its names; empty: its own.
     pub prefix: String,
+    /// What its description allows; the tighter limits win.
+    pub described: Option<Limits>,
     /// Of the guard.
     pub guard: guard::Config,
     /// Of options and terminations.

@@ -115,7 +115,7 @@ fn each_step_leads_where_the_arm_went() {
                 // Ideal arms: the next position is the present one moved by the action.
                 let moved = next[joint] - now[joint];
                 assert!(
-                    (moved - 0.08 * step.choice.action[joint]).abs() < 1e-5,
+                    (moved - 0.05 * step.choice.action[joint]).abs() < 1e-5,
                     "step {index} joint {joint} moved {moved}"
                 );
             }

@@ -42,7 +42,10 @@ fn shares(seen: &Seen<'_>) -> Option<Verdict> {
     let shares = each(seen, "share")?;
     let more_use = if seen.off_policy() {
         let osac = &seen.config.learner.osac;
-        format!("raise learner.osac.option_entropy_end ({})", osac.option_entropy_end)
+        format!(
+            "raise learner.osac.load_balance_coef ({}) or learner.osac.option_entropy_end ({})",
+            osac.load_balance_coef, osac.option_entropy_end
+        )
     } else {
         let ppo = &seen.config.learner.hs_ppo;
         format!(

@@ -9,10 +9,11 @@ use crate::config::{Config, Seed};
 use crate::contract::Snapshot;
 use crate::data::{GoalPose, Scene};
 use crate::error::{Error, Result};
-use crate::link::{Command, Form, Link};
+use crate::link::{Command, Form, Link, described_limits, joint_names};
 use crate::node::policy::{Inputs, Outputs, Pilot, Request, Settings, Status, run as pilot_run};
 use crate::node::{Output, Shutdown};
 use crate::policy::Sampling;
+use crate::robot::Limits;
 use crate::ros::{self, Lifecycle, Node, Qos, msg, srv};
 use crate::run::{RunDir, Which, load_snapshot};
 use std::path::Path;
@@ -23,6 +24,8 @@ use tokio::sync::{mpsc, watch};
 
 /// How long a service waits for the actor.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the robot's description is waited for.
+const DESCRIPTION: Duration = Duration::from_secs(30);
 /// How often the writers of the command topic are counted.
 const WRITERS: Duration = Duration::from_millis(100);
 
@@ -33,7 +36,8 @@ type Asked<R = Request> = (R, SyncSender<Result<&'static str>>);
 pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     let (mut node, config) = start_with("policy", &arguments.assignments())?;
     crate::policy::set_threads(1);
-    let mut pilot = Pilot::new(settings(&config))?;
+    let described = described(&mut node, &config)?;
+    let mut pilot = Pilot::new(settings(&config, described))?;
     let drops = Drops::default();
     let mut heard = Vec::new();
     let weights = weights(&mut node, &config, &mut pilot, &drops, &mut heard)?;
@@ -47,17 +51,30 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     run(&arguments.node, stopper, node.spin()?, pilot_run(pilot, inputs, outputs, shutdown))
 }
 
-fn settings(config: &Config) -> Settings {
+fn settings(config: &Config, described: Option<Limits>) -> Settings {
     let policy = &config.policy;
     Settings {
         arm: config.robot,
         preset: policy.link,
         prefix: policy.joint_prefix.clone(),
+        described,
         guard: config.guard.clone(),
         seed: Seed::root(config.seed),
         sampling: if policy.stochastic { Sampling::Stochastic } else { Sampling::MeanAction },
         autostart: policy.autostart,
     }
+}
+
+/// What the robot's description allows, where it is asked for.
+pub(super) fn described(node: &mut Node, config: &Config) -> Result<Option<Limits>> {
+    let topic = config.policy.robot_description.as_str();
+    if topic.is_empty() {
+        return Ok(None);
+    }
+    let names = joint_names(config.robot, &config.policy.joint_prefix)?;
+    tracing::info!("waits for the robot's description on {}", node.resolve(topic));
+    let urdf: msg::String = node.first(topic, ros::latched(), DESCRIPTION)?;
+    described_limits(&urdf.data, &names).map(Some)
 }
 
 /// Of a run, at once; or as a learner publishes them.

@@ -1,22 +1,20 @@
 use super::{ALPHAS, Parameters, ROWS, config, critics_layout, drawn, off_policy, picked};
 use crate::config::Osac as Config;
 use crate::contract::{Contract, Group};
-use crate::learn::osac::losses::{
-    ActorLosses, Drawn, Networks, Picked, Temperatures, actor_losses, critic_loss, targets,
-};
+use crate::learn::osac::actor::{Picked, actor_losses};
+use crate::learn::osac::losses::{Drawn, Networks, Temperatures, critic_loss, targets};
 use crate::policy::floats;
-use tch::{Kind, Tensor};
 
 /// Every number that the losses come to.
 fn numbers(networks: &mut Networks, batch: &Drawn, picked: &Picked, config: &Config) -> Vec<f64> {
     let wanted = targets(networks, batch, ALPHAS, config);
-    let (value, errors) = critic_loss(&mut networks.critics, batch, &wanted, config);
-    let actor = actor_losses(networks, picked, ALPHAS, config);
-    let options = actor.options.as_ref().unwrap();
-    let scalars =
-        [&value, &actor.policy, &actor.log_prob, &options.over_options, &options.termination, &options.entropy];
-    let mut all: Vec<f64> = scalars.iter().map(|scalar| scalar.double_value(&[])).collect();
-    all.extend(floats(&errors).iter().map(|&error| f64::from(error)));
+    let critic = critic_loss(&mut networks.critics, batch, &wanted, config);
+    let mut gradient = vec![0.0; networks.actor.parameters().len()];
+    let actor = actor_losses(networks, picked, ALPHAS, config, &mut gradient);
+    let options = actor.options.unwrap();
+    let mut all = vec![critic.loss, actor.policy, actor.log_prob];
+    all.extend([options.over_options, options.termination, options.entropy, options.balance, options.spread]);
+    all.extend(&critic.errors);
     all
 }
 
@@ -67,23 +65,19 @@ fn relabelled(contract: &Contract, parameters: &Parameters, order: &[usize]) -> 
 fn relabelling_options_changes_no_loss() {
     let contract = off_policy(3, &[16, 8]);
     let parameters = Parameters::new(&contract);
-    let (batch, chosen) = (drawn(&contract, 0.5), picked(&contract));
+    let (batch, chosen) = (drawn(&contract), picked(&contract));
     let config = Config { deliberation_cost: 0.1, ..config() };
     let want = numbers(&mut parameters.networks(&contract), &batch, &chosen, &config);
     let order = [2, 0, 1];
-    let index = Tensor::from_slice(&order.map(|option| option as i64));
-    let by_option = |tensor: &Tensor| tensor.index_select(1, &index);
     let batch = Drawn {
-        share: by_option(&batch.share),
-        executed: by_option(&batch.executed),
-        forced: by_option(&batch.forced),
-        noise: by_option(&batch.noise),
+        executed: batch.executed.iter().map(|old| order.iter().position(|from| from == old).unwrap()).collect(),
+        noise: by_option(&batch.noise, &order),
         ..batch
     };
     let chosen = Picked {
-        responsibility: by_option(&chosen.responsibility),
-        running: by_option(&chosen.running),
-        noise: by_option(&chosen.noise),
+        responsibility: by_option(&chosen.responsibility, &order),
+        running: by_option(&chosen.running, &order),
+        noise: by_option(&chosen.noise, &order),
         ..chosen
     };
     let mut networks = relabelled(&contract, &parameters, &order).networks(&contract);
@@ -92,23 +86,27 @@ fn relabelling_options_changes_no_loss() {
     }
 }
 
+/// Numbers of each row and option, the options in another order.
+fn by_option<N: Copy>(numbers: &[N], order: &[usize]) -> Vec<N> {
+    let options = order.len();
+    let size = numbers.len() / ROWS / options;
+    let rows = numbers.chunks_exact(options * size);
+    rows.flat_map(|row| order.iter().flat_map(|&from| &row[from * size..(from + 1) * size])).copied().collect()
+}
+
 /// Options with the same heads, draws and values: nothing to choose, and nothing to end but for the cost.
 #[test]
 fn clones_leave_nothing_to_choose_and_only_the_cost_to_end() {
     let contract = off_policy(3, &[16, 8]);
-    let mut parameters = relabelled(&contract, &Parameters::new(&contract), &[1, 1, 1]);
-    parameters.slow_critics = parameters.critics.clone();
+    let parameters = relabelled(&contract, &Parameters::new(&contract), &[1, 1, 1]);
     let mut chosen = picked(&contract);
-    chosen.noise = chosen.noise.narrow(1, 0, 1).expand_as(&chosen.noise).contiguous();
+    chosen.noise = by_option(&chosen.noise, &[0, 0, 0]);
     let alphas = Temperatures { option: 0.0, ..ALPHAS };
     for cost in [0.0, 0.2] {
-        let config = Config { deliberation_cost: cost, termination_temperature: 0.0, ..config() };
-        let mut networks = parameters.networks(&contract);
-        let losses = actor_losses(&networks, &chosen, alphas, &config);
-        let options = losses.options.as_ref().unwrap();
-        (&options.over_options + &options.termination).backward();
+        let config =
+            Config { deliberation_cost: cost, termination_temperature: 0.0, load_balance_coef: 0.0, ..config() };
         let mut gradient = vec![0.0; parameters.actor.len()];
-        networks.actor.take_gradient(&mut gradient);
+        actor_losses(&parameters.networks(&contract), &chosen, alphas, &config, &mut gradient);
         let norm = |group: Group| {
             let layout = contract.layout();
             let segments = layout.segments.iter().filter(|segment| segment.group == group);
@@ -125,31 +123,41 @@ fn clones_leave_nothing_to_choose_and_only_the_cost_to_end() {
 fn losses_touch_their_own_parameters_only() {
     let contract = off_policy(3, &[16, 8]);
     let parameters = Parameters::new(&contract);
-    let config = config();
-    type Part = (&'static str, fn(&ActorLosses) -> Tensor, fn(Group) -> bool);
-    let parts: [Part; 3] = [
-        ("policy", |l| l.policy.shallow_clone(), |g| matches!(g, Group::Trunk | Group::Option(_))),
-        ("over options", |l| l.options.as_ref().unwrap().over_options.shallow_clone(), |g| g == Group::OverOptions),
-        ("termination", |l| l.options.as_ref().unwrap().termination.shallow_clone(), |g| g == Group::Termination),
-    ];
-    let mut critics = vec![0.0; parameters.critics.len()];
-    let mut actor = vec![0.0; parameters.actor.len()];
-    for (name, part, touches) in parts {
-        let mut networks = parameters.networks(&contract);
-        part(&actor_losses(&networks, &picked(&contract), ALPHAS, &config)).backward();
-        networks.actor.take_gradient(&mut actor);
+    let usual = Config { load_balance_coef: 0.0, ..config() };
+    let wide = Config { deliberation_cost: 0.9, termination_temperature: 0.9, load_balance_coef: 0.9, ..config() };
+    let gradient = |picked: &Picked, config: &Config, alphas: Temperatures| {
+        let networks = parameters.networks(&contract);
+        let mut gradient = vec![0.0; parameters.actor.len()];
+        actor_losses(&networks, picked, alphas, config, &mut gradient);
+        let mut critics = vec![0.0; parameters.critics.len()];
         networks.critics.take_gradient(&mut critics);
-        assert!(critics.iter().all(|&float| float == 0.0), "{name} moves the critics");
+        assert!(critics.iter().all(|&float| float == 0.0), "the actor's losses move the critics");
+        gradient
+    };
+    let chosen = picked(&contract);
+    let moves = |change: &str, other: Vec<f32>, touches: fn(Group) -> bool| {
+        let before = gradient(&chosen, &usual, ALPHAS);
         for segment in &contract.layout().segments {
-            let norm = actor[segment.range()].iter().map(|x| x * x).sum::<f32>();
-            assert_eq!(norm > 1e-12, touches(segment.group), "{name} on {}: {norm}", segment.name);
+            let differs = before[segment.range()] != other[segment.range()];
+            assert_eq!(differs, touches(segment.group), "{change} moves {}", segment.name);
         }
-    }
+    };
+    let nobody = Picked { responsibility: vec![0.0; chosen.responsibility.len()], ..picked(&contract) };
+    let policy = |group: Group| matches!(group, Group::Trunk | Group::Option(_));
+    moves("responsibility", gradient(&nobody, &usual, ALPHAS), policy);
+    let stopped = Picked { running: vec![0.0; chosen.running.len()], ..picked(&contract) };
+    moves("what runs", gradient(&stopped, &usual, ALPHAS), |group| group == Group::Termination);
+    let warm = Temperatures { option: 0.9, ..ALPHAS };
+    moves("alpha of P", gradient(&chosen, &usual, warm), |group| group == Group::OverOptions);
+    moves("the option level", gradient(&chosen, &wide, ALPHAS), |group| {
+        matches!(group, Group::OverOptions | Group::Termination)
+    });
+
+    let (mut actor, mut critics) = (vec![0.0; parameters.actor.len()], vec![0.0; parameters.critics.len()]);
     let mut networks = parameters.networks(&contract);
-    let batch = drawn(&contract, 0.5);
-    let wanted = targets(&networks, &batch, ALPHAS, &config);
-    assert!(!wanted.requires_grad());
-    let _ = critic_loss(&mut networks.critics, &batch, &wanted, &config);
+    let batch = drawn(&contract);
+    let wanted = targets(&networks, &batch, ALPHAS, &config());
+    let _ = critic_loss(&mut networks.critics, &batch, &wanted, &config());
     networks.actor.take_gradient(&mut actor);
     networks.critics.take_gradient(&mut critics);
     assert!(actor.iter().all(|&float| float == 0.0), "the critics' loss moves the actor");
@@ -181,21 +189,19 @@ fn the_critics_loss_weighs_options_and_bounds_errors() {
     let contract = off_policy(3, &[8]);
     let mut networks = Parameters::new(&contract).networks(&contract);
     for (executed_weight, delta) in [(0.0, 1.0), (1.0, 0.5), (0.3, 0.0)] {
-        let batch = drawn(&contract, executed_weight);
-        let config = Config { huber_delta: delta, ..config() };
-        let wanted = targets(&networks, &batch, ALPHAS, &config) * 3.0;
-        let (found, _) = critic_loss(&mut networks.critics, &batch, &wanted, &config);
+        let batch = drawn(&contract);
+        let config = Config { huber_delta: delta, executed_weight, ..config() };
+        let wanted: Vec<f64> = targets(&networks, &batch, ALPHAS, &config).iter().map(|value| value * 3.0).collect();
+        let found = critic_loss(&mut networks.critics, &batch, &wanted, &config).loss;
         let values = floats(&networks.critics.pass(&batch.input, &batch.action).values);
-        let (wanted, weight, executed) = (floats(&wanted), floats(&batch.weight), floats(&batch.executed));
         let mut want = 0.0;
         for (at, value) in values.iter().enumerate() {
-            let (pair, row) = (at % (3 * ROWS), at / 3 % ROWS);
-            let error = f64::from(value - wanted[pair]).abs();
+            let (pair, row, option) = (at % (3 * ROWS), at / 3 % ROWS, at % 3);
+            let error = (f64::from(*value) - wanted[pair]).abs();
             let loss = if delta == 0.0 || error < delta { error * error / 2.0 } else { delta * (error - delta / 2.0) };
-            let share = (1.0 - executed_weight) / 3.0 + executed_weight * f64::from(executed[pair]);
-            want += f64::from(weight[row]) * share * loss / ROWS as f64;
+            let share = (1.0 - executed_weight) / 3.0 + if option == row % 3 { executed_weight } else { 0.0 };
+            want += batch.weight[row] * share * loss / ROWS as f64;
         }
-        assert!((found.double_value(&[]) - want).abs() < 1e-5 * want, "{found:?} is not {want}");
-        assert_eq!(found.kind(), Kind::Float);
+        assert!((found - want).abs() < 1e-5 * want, "{found} is not {want}");
     }
 }

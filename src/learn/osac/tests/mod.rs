@@ -6,13 +6,14 @@ mod theorems;
 mod values;
 
 use super::Osac;
-use super::losses::{Drawn, Networks, Picked, Temperatures};
+use super::actor::Picked;
+use super::losses::{Drawn, Networks, Temperatures};
 use crate::config::{self, Prioritisation, Seed};
 use crate::contract::{Architecture, Contract, Layout, Network as Sizes};
 use crate::learn::twin::Twin;
 use crate::learn::uniform;
-use crate::policy::Network;
 use crate::policy::tests::{OBS, contract, snapshot};
+use crate::policy::{Network, floats};
 use crate::replay::Limiter;
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
@@ -30,6 +31,7 @@ fn off_policy(options: usize, hidden: &[usize]) -> Arc<Contract> {
 fn config() -> config::Osac {
     config::Osac {
         batch_size: 64,
+        actor_batch_size: 64,
         slack_steps: 64,
         warmup_steps: 64,
         capacity: 20_000,
@@ -69,7 +71,7 @@ impl Parameters {
     fn networks(&self, contract: &Contract) -> Networks {
         let layout = critics_layout(contract);
         Networks {
-            actor: Network::new(contract, &self.actor, true).unwrap(),
+            actor: Network::new(contract, &self.actor, false).unwrap(),
             slow_actor: Network::new(contract, &self.slow_actor, false).unwrap(),
             critics: Twin::new(&layout, &self.critics),
             slow_critics: Twin::new(&layout, &self.slow_critics),
@@ -85,47 +87,43 @@ fn normal(shape: &[usize], seed: u64) -> Tensor {
     Tensor::from_slice(&floats).view(&shape[..])
 }
 
+fn doubles(tensor: &Tensor) -> Vec<f64> {
+    floats(tensor).into_iter().map(f64::from).collect()
+}
+
 const ROWS: usize = 7;
 
 /// Made-up steps for the critics: the last one ended its episode; in row 1 the acting option must end, in row 2 it must
 /// not.
-fn drawn(contract: &Contract, executed_weight: f64) -> Drawn {
+fn drawn(contract: &Contract) -> Drawn {
     let (options, action) = (contract.options.count, contract.action_size());
-    let mut discount = [0.95f32; ROWS];
+    let mut discount = vec![0.95; ROWS];
     discount[ROWS - 1] = 0.0;
-    let (mut executed, mut forced) = (vec![0.0f32; ROWS * options], vec![-1.0f32; ROWS * options]);
-    for row in 0..ROWS {
-        executed[row * options + row % options] = 1.0;
-    }
-    forced[options + 1 % options] = 1.0;
-    forced[2 * options + 2 % options] = 0.0;
-    let matrix = |floats: &[f32]| Tensor::from_slice(floats).view([ROWS as i64, -1]);
-    let even = (1.0 - executed_weight) / options as f64;
-    let executed = matrix(&executed);
+    let mut forced = vec![None; ROWS];
+    (forced[1], forced[2]) = (Some(1.0), Some(0.0));
     Drawn {
         input: normal(&[ROWS, OBS], 10),
         next: normal(&[ROWS, OBS], 11),
         action: normal(&[ROWS, action], 12).tanh(),
-        reward: normal(&[ROWS], 13),
-        discount: Tensor::from_slice(&discount),
-        weight: normal(&[ROWS], 14).abs(),
-        share: &executed * executed_weight + even,
-        executed,
-        forced: matrix(&forced),
-        noise: normal(&[ROWS, options, action], 15),
+        reward: doubles(&normal(&[ROWS], 13)),
+        discount,
+        weight: doubles(&normal(&[ROWS], 14).abs()),
+        executed: (0..ROWS).map(|row| row % options).collect(),
+        forced,
+        noise: floats(&normal(&[ROWS, options, action], 15)),
     }
 }
 
 /// Made-up steps for the actor; in row 0 the termination is masked.
 fn picked(contract: &Contract) -> Picked {
-    let (options, action) = (contract.options.count, contract.action_size());
-    let shares = |seed| normal(&[ROWS, options], seed).softmax(1, tch::Kind::Float);
-    let mut mask = [1.0f32; ROWS];
-    mask[0] = 0.0;
+    let options = contract.options.count;
+    let shares = |seed| doubles(&normal(&[ROWS, options], seed).softmax(1, tch::Kind::Float));
+    let mut running = shares(22);
+    running[..options].fill(0.0);
     Picked {
         input: normal(&[ROWS, OBS], 20),
         responsibility: shares(21),
-        running: shares(22) * Tensor::from_slice(&mask).unsqueeze(1),
-        noise: normal(&[ROWS, options, action], 23),
+        running,
+        noise: floats(&normal(&[ROWS, options, contract.action_size()], 23)),
     }
 }

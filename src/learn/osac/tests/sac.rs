@@ -4,7 +4,8 @@
 use super::{ALPHAS, OBS, Parameters, ROWS, config, critics_layout, drawn, off_policy, picked};
 use crate::config::Osac as Config;
 use crate::contract::{Contract, Layout};
-use crate::learn::osac::losses::{actor_losses, critic_loss, targets};
+use crate::learn::osac::actor::actor_losses;
+use crate::learn::osac::losses::{critic_loss, targets};
 use tch::{Kind, Tensor};
 
 /// Weights and biases of a network, leaves of their own.
@@ -101,23 +102,25 @@ fn one_option_is_soft_actor_critic() {
     let contract = off_policy(1, &[16, 8]);
     let parameters = Parameters::new(&contract);
     let layout = critics_layout(&contract);
-    let (batch, picked) = (drawn(&contract, 0.5), picked(&contract));
+    let (batch, picked) = (drawn(&contract), picked(&contract));
     let config = Config { huber_delta: 0.0, ..config() };
     let alpha = ALPHAS.action;
-    let flat = |noise: &Tensor| noise.view([ROWS as i64, -1]);
+    let matrix = |floats: &[f32]| Tensor::from_slice(floats).view([ROWS as i64, -1]);
+    let singles = |doubles: &[f64]| doubles.iter().map(|&double| double as f32).collect::<Vec<_>>();
+    let column = |doubles: &[f64]| matrix(&singles(doubles));
     let both = |input: &Tensor, action: &Tensor| Tensor::cat(&[input, action], 1);
 
     // Haarnoja et al. 2018, arXiv 1812.05905, eq. 5 to 9.
     let actor = Actor::new(&contract, &parameters.actor);
     let critics = [0, 1].map(|which| Plain::critic(&layout, &parameters.critics, which));
     let slow = [0, 1].map(|which| Plain::critic(&layout, &parameters.slow_critics, which));
-    let (next_action, next_log_prob) = actor.sample(&batch.next, &flat(&batch.noise));
+    let (next_action, next_log_prob) = actor.sample(&batch.next, &matrix(&batch.noise));
     let next = both(&batch.next, &next_action);
     let soft = slow[0].forward(&next).minimum(&slow[1].forward(&next)) - &next_log_prob * alpha;
-    let want = (batch.reward.unsqueeze(1) + batch.discount.unsqueeze(1) * soft).detach();
+    let want = (column(&batch.reward) + column(&batch.discount) * soft).detach();
     let here = both(&batch.input, &batch.action);
     let loss = |critic: &Plain| {
-        let square = (critic.forward(&here) - &want).square() * 0.5 * batch.weight.unsqueeze(1);
+        let square = (critic.forward(&here) - &want).square() * 0.5 * column(&batch.weight);
         square.mean(Kind::Float)
     };
     let want_critic_loss = loss(&critics[0]) + loss(&critics[1]);
@@ -125,12 +128,12 @@ fn one_option_is_soft_actor_critic() {
 
     let mut networks = parameters.networks(&contract);
     let found = targets(&networks, &batch, ALPHAS, &config);
-    close(&crate::policy::floats(&found), &crate::policy::floats(&want), "target");
-    let (found_critic_loss, errors) = critic_loss(&mut networks.critics, &batch, &found, &config);
-    close(&[found_critic_loss.double_value(&[]) as f32], &[want_critic_loss.double_value(&[]) as f32], "critic loss");
+    close(&singles(&found), &crate::policy::floats(&want), "target");
+    let critic = critic_loss(&mut networks.critics, &batch, &found, &config);
+    close(&[critic.loss as f32], &[want_critic_loss.double_value(&[]) as f32], "critic loss");
     let error = |critic: &Plain| (critic.forward(&here) - &want).abs();
     let want_errors = (error(&critics[0]) + error(&critics[1])) / 2.0;
-    close(&crate::policy::floats(&errors), &crate::policy::floats(&want_errors.detach()), "error");
+    close(&singles(&critic.errors), &crate::policy::floats(&want_errors.detach()), "error");
     let mut gradient = vec![0.0; parameters.critics.len()];
     networks.critics.take_gradient(&mut gradient);
     for (index, segment) in layout.segments.iter().enumerate() {
@@ -142,24 +145,22 @@ fn one_option_is_soft_actor_critic() {
         }
     }
 
-    let (action, log_prob) = actor.sample(&picked.input, &flat(&picked.noise));
+    let (action, log_prob) = actor.sample(&picked.input, &matrix(&picked.noise));
     let pair = both(&picked.input, &action);
     let q = critics[0].forward(&pair).minimum(&critics[1].forward(&pair));
     let want_loss = (&log_prob * alpha - q).mean(Kind::Float);
     want_loss.backward();
-    let losses = actor_losses(&networks, &picked, ALPHAS, &config);
-    assert!(losses.options.is_none());
-    close(&[losses.total().double_value(&[]) as f32], &[want_loss.double_value(&[]) as f32], "actor loss");
-    losses.total().backward();
     let mut gradient = vec![0.0; parameters.actor.len()];
-    networks.actor.take_gradient(&mut gradient);
+    let losses = actor_losses(&networks, &picked, ALPHAS, &config, &mut gradient);
+    assert!(losses.options.is_none());
+    close(&[losses.policy as f32], &[want_loss.double_value(&[]) as f32], "actor loss");
     close(&gradient, &actor.gradients(&contract), "actor gradient");
 
     // The temperature: J(alpha) = -log alpha (log pi + target), as Stable-Baselines3 has it.
     let log_alpha = Tensor::from_slice(&[alpha.ln() as f32]).set_requires_grad(true);
     let target = -(contract.action_size() as f64);
     (-(&log_alpha * (log_prob.detach() + target))).mean(Kind::Float).backward();
-    let found = -(losses.log_prob.double_value(&[]) + target);
+    let found = -(losses.log_prob + target);
     close(&[found as f32], &crate::policy::floats(&log_alpha.grad()), "temperature");
     assert_eq!(batch.input.size(), [ROWS as i64, OBS as i64]);
 }

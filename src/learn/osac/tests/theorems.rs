@@ -7,7 +7,8 @@
 use super::{config, critics_layout, normal, off_policy};
 use crate::config::Osac as Config;
 use crate::contract::Contract;
-use crate::learn::osac::losses::{Drawn, Networks, Picked, Temperatures, actor_losses, targets};
+use crate::learn::osac::actor::{Picked, actor_losses};
+use crate::learn::osac::losses::{Drawn, Networks, Temperatures, targets};
 use crate::learn::twin::Twin;
 use crate::option::tests::all_close;
 use crate::option::tests::oracle::{Charge, GAMMA, Logits, OPTIONS, STATES, index, pairs, random, target};
@@ -43,7 +44,7 @@ fn networks(contract: &Contract, logits: &Logits, values: &[f64]) -> (Networks, 
         }
     }
     let networks = Networks {
-        actor: Network::new(contract, &actor, true).unwrap(),
+        actor: Network::new(contract, &actor, false).unwrap(),
         slow_actor: Network::new(contract, &actor, false).unwrap(),
         critics: Twin::new(&layout, &critics),
         slow_critics: Twin::new(&layout, &critics),
@@ -66,7 +67,7 @@ fn costing(eta: f64, values: &[f64]) -> Config {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
     let std = (square / (values.len() - 1) as f64).sqrt();
-    Config { deliberation_cost: eta / std, termination_temperature: 0.0, ..config() }
+    Config { deliberation_cost: eta / std, termination_temperature: 0.0, load_balance_coef: 0.0, ..config() }
 }
 
 #[test]
@@ -84,33 +85,27 @@ fn the_oracles_values_are_the_fixed_point_of_the_targets() {
             steps.push((state, action, 0, ended, 0.0));
         }
         let count = steps.len();
-        let column =
-            |of: &dyn Fn(usize) -> f64| Tensor::from_slice(&(0..count).map(|at| of(at) as f32).collect::<Vec<_>>());
         let states = |of: &dyn Fn(usize) -> usize| one_hot(&(0..count).map(of).collect::<Vec<_>>());
-        let shape = [count as i64, OPTIONS as i64];
-        let kind = (tch::Kind::Float, tch::Device::Cpu);
-        let executed: Vec<usize> = (0..count).map(|at| at % OPTIONS).collect();
-        let executed: Vec<f32> = executed.iter().flat_map(|&o| [0, 1].map(|at| f32::from(u8::from(at == o)))).collect();
+        let noise = normal(&[count, OPTIONS, contract.action_size()], 1);
         let batch = Drawn {
             input: states(&|at| steps[at].0),
             next: states(&|at| steps[at].2),
-            action: Tensor::zeros([count as i64, contract.action_size() as i64], kind),
-            reward: column(&|at| logits.mdp.reward[steps[at].0][steps[at].1]),
-            discount: column(&|at| steps[at].4),
-            weight: Tensor::ones([count as i64], kind),
-            share: Tensor::ones(shape, kind) / OPTIONS as f64,
-            executed: Tensor::from_slice(&executed).view(shape),
-            forced: Tensor::full(shape, -1.0, kind),
-            noise: normal(&[count, OPTIONS, contract.action_size()], 1),
+            action: normal(&[count, contract.action_size()], 3),
+            reward: steps.iter().map(|step| logits.mdp.reward[step.0][step.1]).collect(),
+            discount: steps.iter().map(|step| step.4).collect(),
+            weight: vec![1.0; count],
+            executed: (0..count).map(|at| at % OPTIONS).collect(),
+            forced: vec![None; count],
+            noise: floats(&noise),
         };
         let seen: Vec<f64> =
             steps.iter().flat_map(|step| (0..OPTIONS).map(|option| values[index(step.2, option)])).collect();
-        let wanted = floats(&targets(&networks, &batch, COLD, &costing(eta, &seen)));
+        let wanted = targets(&networks, &batch, COLD, &costing(eta, &seen));
         let mut found = vec![0.0; STATES * OPTIONS];
         for (at, &(state, action, _, chance, _)) in steps.iter().enumerate() {
             for option in 0..OPTIONS {
                 let weight = chance * logits.policy(option, state)[action];
-                found[index(state, option)] += weight * f64::from(wanted[at * OPTIONS + option]);
+                found[index(state, option)] += weight * wanted[at * OPTIONS + option];
             }
         }
         all_close(&found, &values, 1e-5);
@@ -123,25 +118,20 @@ fn terminations_and_choices_climb_the_exact_gradient() {
     for (logits, eta) in problems() {
         let charge = Charge::Termination(eta);
         let values = logits.solve(charge);
-        let (mut networks, actor) = networks(&contract, &logits, &values);
+        let (networks, actor) = networks(&contract, &logits, &values);
         let arrivals = logits.visits().1;
-        let running: Vec<f32> = arrivals.iter().map(|&mass| mass as f32).collect();
-        let shape = [STATES as i64, OPTIONS as i64];
         let picked = Picked {
             input: one_hot(&[0, 1, 2]),
-            responsibility: Tensor::full(shape, 0.5, (tch::Kind::Float, tch::Device::Cpu)),
-            running: Tensor::from_slice(&running).view(shape),
-            noise: normal(&[STATES, OPTIONS, contract.action_size()], 2),
+            responsibility: vec![0.5; STATES * OPTIONS],
+            running: arrivals.clone(),
+            noise: floats(&normal(&[STATES, OPTIONS, contract.action_size()], 2)),
         };
-        let losses = actor_losses(&networks, &picked, COLD, &costing(eta, &values));
-        let options = losses.options.unwrap();
-        ((options.termination + options.over_options) * STATES as f64).backward();
         let mut gradient = vec![0.0; actor.len()];
-        networks.actor.take_gradient(&mut gradient);
+        actor_losses(&networks, &picked, COLD, &costing(eta, &values), &mut gradient);
         let layout = contract.layout();
         let of = |name: &str| {
             let segment = layout.segments.iter().find(|segment| segment.name == name).unwrap();
-            gradient[segment.range()].iter().map(|&slope| -f64::from(slope)).collect::<Vec<f64>>()
+            gradient[segment.range()].iter().map(|&slope| -f64::from(slope) * STATES as f64).collect::<Vec<f64>>()
         };
         let (termination, over, _) = logits.differences(charge);
         all_close(&of("termination.weight"), &termination, 1e-5);

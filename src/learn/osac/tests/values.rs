@@ -4,18 +4,20 @@ use super::{ALPHAS, Parameters, ROWS, config, drawn, off_policy, picked};
 use crate::config::{Osac as Config, Seed};
 use crate::contract::Normaliser;
 use crate::data::{Choice, End, Final, Forced, Fragment, NO_OPTION, Transition};
+use crate::learn::osac::actor::actor_losses;
 use crate::learn::osac::gather::Frame;
-use crate::learn::osac::losses::{Imagined, actor_losses, imagine, targets};
+use crate::learn::osac::imagine::{Imagined, imagine};
+use crate::learn::osac::losses::targets;
 use crate::learn::twin::Twin;
 use crate::option::{log_softmax, transition};
-use crate::policy::{Heads, Network, Outputs, floats};
+use crate::policy::{Network, Outputs, floats};
 use crate::replay::{Priority, Replay, Shape};
 use tch::Tensor;
 
 const K: usize = 3;
 
-fn rows(tensor: &Tensor) -> Vec<Vec<f64>> {
-    floats(tensor).chunks(K).map(|row| row.iter().map(|&value| f64::from(value)).collect()).collect()
+fn rows(numbers: &[f64]) -> Vec<Vec<f64>> {
+    numbers.chunks(K).map(<[f64]>::to_vec).collect()
 }
 
 fn std(values: &[Vec<f64>]) -> f64 {
@@ -28,8 +30,9 @@ fn std(values: &[Vec<f64>]) -> f64 {
 fn soft(critics: &Twin, input: &Tensor, imagined: &Imagined) -> Vec<Vec<f64>> {
     let log_prob = rows(&imagined.log_prob);
     let of_option = |option: usize| {
-        let values = critics.pass(input, &imagined.action.select(1, option as i64)).values.select(2, option as i64);
-        floats(&values.detach()).iter().map(|&value| f64::from(value)).collect::<Vec<f64>>()
+        let actions = Tensor::from_slice(&imagined.action).view([ROWS as i64, K as i64, -1]);
+        let values = critics.pass(input, &actions.select(1, option as i64)).values.select(2, option as i64);
+        floats(&values).iter().map(|&value| f64::from(value)).collect::<Vec<f64>>()
     };
     let values: Vec<Vec<f64>> = (0..K).map(of_option).collect();
     (0..ROWS)
@@ -44,7 +47,7 @@ fn soft(critics: &Twin, input: &Tensor, imagined: &Imagined) -> Vec<Vec<f64>> {
 
 /// V of soft values and P in logs.
 fn value(soft: &[f64], log_over: &[f64]) -> f64 {
-    soft.iter().zip(log_over).map(|(soft, log)| log.exp() * (soft - ALPHAS.option * log)).sum()
+    soft.iter().zip(log_over).map(|(soft, log)| log.exp() * soft).sum()
 }
 
 fn near(found: f64, want: f64, what: &str) {
@@ -54,16 +57,20 @@ fn near(found: f64, want: f64, what: &str) {
 /// Far out, where 1 - tanh² is 0 in floats: at u = 12 its log is -22.6137056.
 #[test]
 fn densities_of_imagined_actions_know_the_jacobian_far_out() {
-    let zero = Tensor::zeros([1, 1, 1], (tch::Kind::Float, tch::Device::Cpu));
+    let contract = off_policy(1, &[4]);
+    let layout = contract.layout();
     for (u, log_std, want) in [(12.0, 0.0, 22.6137056 - 0.9189385), (0.8, -0.5, 0.5 - 0.9189385 + 0.5815071)] {
-        let heads = Heads {
-            mean: &zero + u,
-            termination: zero.shallow_clone(),
-            over_options: zero.shallow_clone(),
-            log_std: &zero + log_std,
-        };
-        let found = imagine(&heads, &zero).log_prob.double_value(&[0, 0]);
-        assert!((found - want).abs() < 1e-5, "{found} is not {want}");
+        let mut parameters = vec![0.0; layout.len()];
+        for (name, value) in [("option.0.mean.bias", u), ("option.0.log_std.bias", log_std)] {
+            let segment = layout.segments.iter().find(|segment| segment.name == name).unwrap();
+            parameters[segment.range()].fill(value);
+        }
+        let actor = Network::new(&contract, &parameters, false).unwrap();
+        let outputs = Outputs::new(&actor, &Tensor::zeros([1, 3], (tch::Kind::Float, tch::Device::Cpu)));
+        let joints = contract.action_size();
+        let found = imagine(&outputs, &vec![0.0; joints]);
+        near(found.log_prob[0], want * joints as f64, "log density");
+        near(found.action[0].into(), f64::from(u).tanh(), "action");
     }
 }
 
@@ -71,14 +78,13 @@ fn densities_of_imagined_actions_know_the_jacobian_far_out() {
 fn targets_are_expected_arrivals_of_every_option() {
     let contract = off_policy(K, &[16, 8]);
     let networks = Parameters::new(&contract).networks(&contract);
-    let batch = drawn(&contract, 0.5);
+    let batch = drawn(&contract);
     let config = Config { deliberation_cost: 0.1, ..config() };
     let found = rows(&targets(&networks, &batch, ALPHAS, &config));
-    let heads = networks.actor.split(&networks.actor.actor(&batch.next));
-    let soft = soft(&networks.slow_critics, &batch.next, &imagine(&heads, &batch.noise));
+    let next = Outputs::new(&networks.actor, &batch.next);
+    let soft = soft(&networks.slow_critics, &batch.next, &imagine(&next, &batch.noise));
     let slow = Outputs::new(&networks.slow_actor, &batch.next);
     let eta = 0.1 * std(&soft);
-    let (reward, discount) = (floats(&batch.reward), floats(&batch.discount));
     for row in 0..ROWS {
         let stop = value(&soft[row], &slow.log_over_options(row)) - eta;
         for option in 0..K {
@@ -88,53 +94,52 @@ fn targets_are_expected_arrivals_of_every_option() {
                 _ => 1.0 / (1.0 + (-slow.termination(row, option)).exp()),
             };
             let arrival = (1.0 - beta) * soft[row][option] + beta * stop;
-            let want = f64::from(reward[row]) + f64::from(discount[row]) * arrival;
+            let want = batch.reward[row] + batch.discount[row] * arrival;
             near(found[row][option], want, &format!("row {row}, option {option}"));
         }
     }
-    assert_eq!(found[ROWS - 1], vec![f64::from(reward[ROWS - 1]); K], "nothing lies beyond a termination");
+    assert_eq!(found[ROWS - 1], vec![batch.reward[ROWS - 1]; K], "nothing lies beyond a termination");
 }
 
 #[test]
 fn the_option_level_has_its_losses_and_the_termination_its_gradient() {
     let contract = off_policy(K, &[16, 8]);
     let parameters = Parameters::new(&contract);
-    let mut networks = parameters.networks(&contract);
+    let networks = parameters.networks(&contract);
     let picked = picked(&contract);
-    let config = Config { deliberation_cost: 0.1, termination_temperature: 0.3, ..config() };
+    let config = Config { deliberation_cost: 0.1, termination_temperature: 0.3, load_balance_coef: 0.2, ..config() };
     let outputs = Outputs::new(&networks.actor, &picked.input);
-    let imagined = imagine(&networks.actor.split(&networks.actor.actor(&picked.input)), &picked.noise);
-    let (here, slow) =
-        (soft(&networks.critics, &picked.input, &imagined), soft(&networks.slow_critics, &picked.input, &imagined));
-    let slow_outputs = Outputs::new(&networks.slow_actor, &picked.input);
+    let imagined = imagine(&outputs, &picked.noise);
+    let here = soft(&networks.critics, &picked.input, &imagined);
     let (responsibility, running) = (rows(&picked.responsibility), rows(&picked.running));
-    let (eta, temperature) = (0.1 * std(&slow), 0.3 * std(&slow));
+    let (eta, temperature) = (0.1 * std(&here), 0.3 * std(&here));
 
     let (mut policy, mut over_options, mut termination, mut bias) = (0.0, 0.0, 0.0, [0.0; K]);
+    let mut law = [0.0; K];
     for row in 0..ROWS {
         let log_over = outputs.log_over_options(row);
-        let stop = value(&slow[row], &slow_outputs.log_over_options(row)) - eta;
+        let stop = value(&here[row], &log_over) - eta;
         for option in 0..K {
+            law[option] += log_over[option].exp() / ROWS as f64;
             policy -= responsibility[row][option] * here[row][option];
             over_options += log_over[option].exp() * (ALPHAS.option * log_over[option] - here[row][option]);
             let logit = outputs.termination(row, option);
             let beta = 1.0 / (1.0 + (-logit).exp());
             let entropy = -beta * beta.ln() - (1.0 - beta) * (1.0 - beta).ln();
-            let advantage = slow[row][option] - stop;
+            let advantage = here[row][option] - stop;
             termination += running[row][option] * (beta * advantage - temperature * entropy);
             // Zero where beta = sigmoid(-(Qs - V + eta) / t).
             bias[option] += running[row][option] * beta * (1.0 - beta) * (advantage + temperature * logit);
         }
     }
-    let losses = actor_losses(&networks, &picked, ALPHAS, &config);
-    let options = losses.options.as_ref().unwrap();
-    let count = ROWS as f64;
-    near(losses.policy.double_value(&[]), policy / count, "policy");
-    near(options.over_options.double_value(&[]), over_options / count, "over options");
-    near(options.termination.double_value(&[]), termination / count, "termination");
-    losses.total().backward();
+    let balance: f64 = law.iter().map(|law| law * (law * K as f64).ln()).sum();
     let mut gradient = vec![0.0; parameters.actor.len()];
-    networks.actor.take_gradient(&mut gradient);
+    let losses = actor_losses(&networks, &picked, ALPHAS, &config, &mut gradient);
+    let options = losses.options.unwrap();
+    let count = ROWS as f64;
+    near(losses.policy, policy / count, "policy");
+    near(options.over_options, over_options / count + 0.2 * std(&here) * balance, "over options");
+    near(options.termination, termination / count, "termination");
     let layout = contract.layout();
     let segment = layout.segments.iter().find(|segment| segment.name == "termination.bias").unwrap();
     for (found, want) in gradient[segment.range()].iter().zip(bias) {
@@ -258,8 +263,8 @@ fn responsibilities_are_the_posterior_under_the_present_actor() {
             }
         }
         let mixed = frame.picked(&replay, &picked, &actor, 0.1, &mut Seed::root(1).rng(0));
-        for (found, share) in floats(&mixed.responsibility).iter().zip(&beliefs[3].acting) {
-            near(f64::from(*found), 0.9 * share + 0.1 / 3.0, "with the floor");
+        for (found, share) in mixed.responsibility.iter().zip(&beliefs[3].acting) {
+            near(*found, 0.9 * share + 0.1 / 3.0, "with the floor");
         }
     }
 }
@@ -283,18 +288,13 @@ fn ends_ages_and_last_observations_reach_the_critics() {
     let replay = replay_of(&fragment);
     let mut draws = replay.draw(6, 0.0, &mut Seed::root(1).rng(0)).unwrap();
     draws.sort_by_key(|draw| draw.step);
-    let drawn = frame.drawn(&replay, &draws, &[1.0; 6], (0.9, 0.5), &mut Seed::root(1).rng(0));
-    let order: Vec<usize> = floats(&drawn.reward).iter().map(|reward| *reward as usize).collect();
-    assert_eq!(order, [0, 1, 2, 3, 4, 5], "six strata, one a step");
-    let close =
-        |found: Vec<f32>, want: &[f32]| assert!(found.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
-    close(floats(&drawn.discount), &[0.9, 0.9, 0.9, 0.9, 0.9, 0.0]);
-    close(floats(&drawn.next.select(1, 2))[3..].to_vec(), &[3.0, fragment.observation(5)[2], 5.0]);
-    let forced = rows(&drawn.forced);
-    let of_acting: Vec<f64> = steps.iter().zip(&forced).map(|(step, row)| row[usize::from(step.1)]).collect();
-    assert_eq!(of_acting, [0.0, -1.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(forced.iter().zip(&steps).all(|(row, step)| (0..K).all(|o| o == usize::from(step.1) || row[o] == -1.0)));
-    let share = rows(&drawn.share);
-    near(share[0][1], 0.5 + 0.5 / 3.0, "the option that acted");
-    near(share[0][0], 0.5 / 3.0, "another");
+    let drawn = frame.drawn(&replay, &draws, vec![1.0; 6], 0.9, &mut Seed::root(1).rng(0));
+    assert_eq!(drawn.reward, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "six strata, one a step");
+    assert_eq!(drawn.discount, [0.9, 0.9, 0.9, 0.9, 0.9, 0.0]);
+    let last = floats(&drawn.next.select(1, 2));
+    for (found, want) in last[3..].iter().zip([3.0, fragment.observation(5)[2], 5.0]) {
+        near(f64::from(*found), f64::from(want), "where a step led");
+    }
+    assert_eq!(drawn.forced, [Some(0.0), None, Some(0.0), Some(0.0), Some(0.0), Some(1.0)]);
+    assert_eq!(drawn.executed, [1, 1, 1, 2, 0, 0]);
 }

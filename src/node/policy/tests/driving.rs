@@ -22,7 +22,7 @@ fn it_decides_dry_at_the_trained_rate_and_commands_nothing() {
     // dry, it wants to go one action from where the arm stands
     for target in &world.targets {
         for (position, ready) in target.position.iter().zip(&READY) {
-            assert!((position - ready).abs() <= 0.08 + 1e-9);
+            assert!((position - ready).abs() <= 0.05 + 1e-9);
         }
     }
 }

@@ -48,6 +48,7 @@ fn settings(preset: Preset) -> Settings {
         arm: Robot::Panda,
         preset,
         prefix: String::new(),
+        described: None,
         guard: preset.guard(),
         seed: Seed::root(1),
         sampling: Sampling::MeanAction,

@@ -16,7 +16,7 @@ use crate::data::JointState;
 use crate::error::{Error, Result};
 use crate::guard::{self, Guard, JointStates};
 use crate::link::{Command, Joints, Link, Preset, Rate, joint_names};
-use crate::robot::{PerJoint, Robot};
+use crate::robot::{Limits, PerJoint, Robot};
 use std::sync::Arc;
 use ticks::{Tick, Ticks};
 
@@ -32,6 +32,8 @@ pub struct Settings {
     pub preset: Preset,
     /// Prefix of its names; empty: its own.
     pub prefix: String,
+    /// What its description allows; the tighter limits win.
+    pub described: Option<Limits>,
     /// Of the guard.
     pub guard: guard::Config,
     /// A simulator is armed without being asked.
@@ -114,7 +116,8 @@ impl OnLink {
             )));
         }
         let names = joint_names(settings.arm, &settings.prefix)?;
-        let guard = Guard::new(settings.guard.clone(), &contract, settings.arm, Some(names.clone()), None)?;
+        let described = settings.described.as_ref();
+        let guard = Guard::new(settings.guard.clone(), &contract, settings.arm, Some(names.clone()), described)?;
         Ok(Self {
             agent: if link.simulated { agent } else { agent.unstoppable() },
             ticks: Ticks::new(contract.control_period_secs),

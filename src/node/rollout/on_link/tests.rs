@@ -186,6 +186,7 @@ fn settings(preset: Preset) -> Settings {
         arm: Robot::Panda,
         preset,
         prefix: String::new(),
+        described: None,
         guard: preset.guard(),
         arms_itself: true,
         resets: false,
@@ -317,7 +318,7 @@ fn a_simulator_that_is_reset_ends_the_episode() {
 
 #[test]
 fn what_the_guard_changed_is_recorded_as_carried_out() {
-    let short = guard::Config { leash_rad: 0.085, ..Preset::Isaac.guard() };
+    let short = guard::Config { leash_rad: 0.055, ..Preset::Isaac.guard() };
     let mut world = World::of(Settings { guard: short, ..settings(Preset::Isaac) });
     world.steps(3);
     world.follows = 0.2; // it lags, and the leash draws the reference back
@@ -341,7 +342,7 @@ fn what_the_guard_changed_is_recorded_as_carried_out() {
             // position + (reference - position) is the reference: it moved by what was carried out
             let reference = |row: &[f32]| row[joint] + row[14 + joint];
             let moved = reference(next) - reference(now);
-            let told = 0.08 * step.choice.action[joint];
+            let told = 0.05 * step.choice.action[joint];
             let clipped = step.filtered && step.choice.action[joint].abs() == 1.0;
             assert!(clipped || (moved - told).abs() < 1e-5, "t {} joint {joint}: {moved} is not {told}", step.t);
             if !step.filtered {
@@ -442,10 +443,14 @@ fn settings_that_do_not_fit_are_refused() {
         OnLink::new(agent, settings).err().unwrap().to_string()
     };
     assert!(refusal(Settings { arm: Robot::Both, ..settings(Preset::Isaac) }).contains("robot: fr3"));
-    let leash = guard::Config { leash_rad: 0.05, ..Preset::Isaac.guard() };
-    assert!(refusal(Settings { guard: leash, ..settings(Preset::Isaac) }).contains("0.05"));
+    let leash = guard::Config { leash_rad: 0.03, ..Preset::Isaac.guard() };
+    assert!(refusal(Settings { guard: leash, ..settings(Preset::Isaac) }).contains("0.03"));
     let no_clock = Settings { guard: Preset::Crisp.guard(), ..settings(Preset::Isaac) };
     assert!(refusal(no_clock).contains("guard.use_sim_time"));
+    let mut still = *Robot::Panda.limits();
+    still.position_max_rad[2] = -2.8;
+    let described = Settings { described: Some(still), ..settings(Preset::Isaac) };
+    assert!(refusal(described).contains("joint 3 may not move between -2.8973 and -2.8 rad"));
     let fr3 = Settings { arm: Robot::Fr3, ..settings(Preset::Isaac) };
     assert!(refusal(fr3).contains("Fr3"));
 }
