@@ -2,6 +2,7 @@
 
 use crate::config::{self, Algo, Config, UpdateMode};
 use crate::error::{Error, Result};
+use crate::run::RunDir;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -70,7 +71,7 @@ pub struct Train {
     #[arg(long)]
     pub seed: Option<u64>,
     /// Time to train, counted from the first environment step; 0: no limit [default: 6].
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, value_parser = number, allow_negative_numbers = true)]
     pub minutes: Option<f64>,
     /// Environment steps to train; without `--minutes` there is then no time limit.
     #[arg(long, value_name = "N")]
@@ -187,7 +188,7 @@ pub enum Bench {
 #[derive(Args, Clone, Debug)]
 pub struct BenchTrain {
     /// Time to train, each way.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, value_parser = number, default_value_t = 1.0, allow_negative_numbers = true)]
     pub minutes: f64,
     /// Set any parameter, as in `train`; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -286,6 +287,12 @@ pub struct BagCheck {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A finite number.
+fn number(text: &str) -> std::result::Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "a finite number is right, e.g. 2.5".into())
 }
 
 /// Three numbers.
@@ -422,6 +429,9 @@ impl Policy {
 impl Train {
     /// The configuration: defaults, then the file, then the options, then `--set`.
     pub fn resolve(&self) -> Result<Config> {
+        if let Some(run) = &self.resume {
+            RunDir::open(run)?;
+        }
         let resumed = self.resume.as_ref().map(|run| run.join("config.yaml"));
         let mut parameters = match self.config.as_ref().or(resumed.as_ref()) {
             None => Map::new(),

@@ -58,6 +58,12 @@ pub(super) fn curve(arguments: &cli::Curve) -> Result<()> {
 fn rehearsal(arguments: &cli::Eval, which: Which, link: &str) -> Result<Rehearsal> {
     let mut parameters = serde_json::Map::new();
     config::assign(&mut parameters, &format!("policy.link={link}"))?;
+    if let Some(other) = arguments.assignments.iter().find(|assignment| !assignment.trim_start().starts_with("guard."))
+    {
+        return Err(Error::invalid(format!(
+            "--set {other} has no effect with --link: there guard.* can be set; all else is the run's"
+        )));
+    }
     arguments.assignments.iter().try_for_each(|assignment| config::assign(&mut parameters, assignment))?;
     let told = config::from_parameters(parameters.into())?;
     let preset = told.policy.link;

@@ -8,6 +8,7 @@ use crate::config::{self, Config, UpdateMode};
 use crate::contract::Inheritance;
 use crate::data::audit::account;
 use crate::error::{Error, Result};
+use crate::guard::Lead;
 use crate::link::Preset;
 use crate::node::Shutdown;
 use crate::node::learner::LOOKS;
@@ -35,6 +36,17 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
         return Err(Error::invalid("audit = true is about processes, and this training is one: leave it out"));
     }
     on_link(&mut config)?;
+    if let (Some(rollouts), true) = (arguments.rollouts, config.rollout.on_link)
+        && rollouts != config.train.rollouts
+    {
+        return Err(Error::invalid(format!(
+            "--rollouts {rollouts} does not fit: each robot has one rollout, and --namespaces names {}",
+            config.train.rollouts
+        )));
+    }
+    if let (Some(guard), false) = (config.lead(), config.rollout.on_link || config.algo.offline()) {
+        Lead::new(guard, config.robot, 1.0 / config.control_rate_hz)?;
+    }
     config.learner.min_rollouts = config.train.rollouts;
     if arguments.resume.is_none() {
         inherit(&mut config)?;
@@ -296,6 +308,10 @@ fn free_domain() -> Result<u32> {
 /// The folder may have moved, and what was told anew must reach the nodes.
 fn resume(run: &Path, config: &mut Config) -> Result<RunDir> {
     let folder = RunDir::open(std::path::absolute(run).map_err(Error::io(run))?)?;
+    folder.hold()?;
+    if let Some(newest) = folder.checkpoint(Which::Newest)? {
+        run::require_contract(&newest, &config.contract()?)?;
+    }
     config.learner.run_dir = folder.path().display().to_string();
     folder.write_config(&config::to_yaml(config)?)?;
     Ok(folder)

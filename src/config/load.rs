@@ -62,7 +62,7 @@ pub fn assign(parameters: &mut Map<String, Value>, assignment: &str) -> Result<(
     let (path, value) = assignment
         .split_once('=')
         .map(|(path, value)| (path.trim_end_matches(':'), value))
-        .ok_or_else(|| Error::invalid(format!("`{assignment}` sets nothing: write it as learner.gamma=0.95")))?;
+        .ok_or_else(|| Error::invalid(format!("`{assignment}` sets nothing: write it as learner.hs_ppo.gamma=0.95")))?;
     let value: Value = serde_saphyr::from_str(value)
         .map_err(|error| Error::invalid(format!("{path}: `{value}` is no YAML: {error}")))?;
     let nested = path.rsplit('.').fold(value, |inner, key| Value::Object(Map::from_iter([(key.to_owned(), inner)])));

@@ -5,6 +5,29 @@ use crate::error::{Error, Result, range};
 use crate::replay::Limiter;
 use std::ops::Bound;
 
+/// Refuses namespaces of robots that ROS would not take, and one robot twice.
+fn namespaces(told: &str) -> Result<()> {
+    if told.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = told.split(',').map(|name| name.trim().trim_matches('/')).collect();
+    let starts = |token: &str| token.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let token = |token: &str| starts(token) && token.chars().all(|each| each.is_ascii_alphanumeric() || each == '_');
+    for (index, name) in names.iter().enumerate() {
+        if !name.split('/').all(token) {
+            return Err(Error::invalid(format!(
+                "train.namespaces = {told:?}: {name:?} is no namespace; letters, digits and _ are right, as in arm_1,lab/arm_2"
+            )));
+        }
+        if names[..index].contains(name) {
+            return Err(Error::invalid(format!(
+                "train.namespaces = {told:?} names /{name} twice; a robot has one rollout"
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Config {
     /// Refuses values out of range and combinations that cannot work.
     pub fn validate(&self) -> Result<()> {
@@ -63,6 +86,7 @@ impl Config {
         }
         range("train.rollouts", train.rollouts, 1..=256)?;
         range("train.envs", train.envs, train.rollouts..=65_536)?;
+        namespaces(&train.namespaces)?;
         range("train.minutes", train.minutes, 0.0..=1e6)?;
         range("train.eval_episodes", train.eval_episodes, 1..=1_000_000)?;
         range("train.watchdog_secs", train.watchdog_secs, 0.0..=86_400.0)?;

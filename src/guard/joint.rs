@@ -3,8 +3,8 @@
 use super::bounds::Bounds;
 use super::stop::Motion;
 
-/// Halvings in the search for the jerk: 2⁻¹² of the range is a way of under a micrometre in a tick.
-const HALVINGS: u32 = 12;
+/// Halvings in the search for the jerk: 2⁻²⁰ of the range is far below what a robot resolves.
+const HALVINGS: u32 = 20;
 
 /// A linear law that brings a joint to its target without overshoot: three equal poles, in discrete time.
 #[derive(Clone, Copy, Debug, PartialEq)]

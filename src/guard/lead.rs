@@ -27,8 +27,8 @@ impl Lead {
         let tick_secs = config.tick_secs();
         if control_period_secs < tick_secs * (1.0 - 1e-9) {
             return Err(Error::invalid(format!(
-                "guard.command_rate_hz = {} is under control_rate_hz = {:.1}: the guard would pass targets over; raise it, or give \
-                 sim.led: false",
+                "guard.command_rate_hz = {} is under control_rate_hz = {:.1}: the guard would pass targets over; raise it, or set \
+                 sim.led=false",
                 config.command_rate_hz,
                 1.0 / control_period_secs
             )));

@@ -3,7 +3,7 @@
 use super::disk;
 use super::manifest::Score;
 use crate::error::{Error, Result};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,6 +18,10 @@ const LOGS: &str = "logs";
 pub struct RunDir {
     path: PathBuf,
 }
+
+/// A folder that no other learner writes into; the lock ends with the process at the latest.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "its life is the lock's")] fs::File);
 
 /// Which checkpoint of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +121,19 @@ impl RunDir {
                 text.trim()
             ))
         })
+    }
+
+    /// Keeps the folder for one learner while the returned value lives. Refused while another has it.
+    pub fn hold(&self) -> Result<Held> {
+        let folder = fs::File::open(&self.path).map_err(|error| disk::explain(&self.path, error))?;
+        match folder.try_lock() {
+            Ok(()) => Ok(Held(folder)),
+            Err(TryLockError::WouldBlock) => Err(Error::invalid(format!(
+                "the run {} is being trained by another process; wait until that ends, or stop it",
+                self.path.display()
+            ))),
+            Err(TryLockError::Error(error)) => Err(disk::explain(&self.path, error)),
+        }
     }
 
     /// Counts one more start of the learner, on the disk when this returns, and clears what a killed one left half

@@ -38,9 +38,18 @@ pub fn load_snapshot(folder: &Path, ours: Option<&Contract>) -> Result<Snapshot>
     snapshot(folder, &Manifest::read(folder)?, ours)
 }
 
+/// Refuses a checkpoint of another contract than ours; reads no more of it than that.
+pub fn require_contract(folder: &Path, ours: &Contract) -> Result<()> {
+    same(folder, &Manifest::read(folder)?, ours)
+}
+
+fn same(folder: &Path, manifest: &Manifest, ours: &Contract) -> Result<()> {
+    ours.require_same("this configuration", &manifest.contract, &format!("the checkpoint {}", folder.display()))
+}
+
 fn snapshot(folder: &Path, manifest: &Manifest, ours: Option<&Contract>) -> Result<Snapshot> {
     if let Some(ours) = ours {
-        ours.require_same("this configuration", &manifest.contract, &format!("the checkpoint {}", folder.display()))?;
+        same(folder, manifest, ours)?;
     }
     let (parameters, normaliser) =
         read(folder, manifest, POLICY, |bytes| tensors::decode_policy(bytes, &manifest.contract))?;

@@ -21,7 +21,7 @@ mod tensors;
 mod tests;
 
 pub use checkpoint::{Checkpoint, save};
-pub use dir::{RunDir, Which};
+pub use dir::{Held, RunDir, Which};
 pub use journal::{Journal, Mark};
-pub use load::{load, load_replay, load_snapshot};
+pub use load::{load, load_replay, load_snapshot, require_contract};
 pub use manifest::{File, Manifest};

@@ -57,6 +57,20 @@ fn a_run_goes_on_where_it_stopped() {
     assert_eq!(next["updates"].as_u64(), before["updates"].as_u64().map(|updates| updates + 1));
     assert!(1800 <= rows.last().unwrap()["env_steps"].as_u64().unwrap());
     assert_eq!(std::fs::read_to_string(run.join("life")).unwrap().trim(), "2");
+
+    // what is refused leaves the run as it was
+    let config = std::fs::read_to_string(run.join("config.yaml")).unwrap();
+    let refused = |arguments: &[&str], word: &str| {
+        let output = handoff(&[&["train", "--resume", run.to_str().unwrap()], arguments].concat()).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && err.contains(word), "{err}");
+        assert_eq!(std::fs::read_to_string(run.join("config.yaml")).unwrap(), config);
+    };
+    refused(&["--set", "options.count=3"], "this configuration");
+    let held = handoff::run::RunDir::open(&run).unwrap().hold().unwrap();
+    refused(&["--env-steps", "2700"], "is being trained by another process");
+    drop(held);
+    finished(handoff(&["train", "--resume", run.to_str().unwrap(), "--env-steps", "2700"]).output().unwrap());
 }
 
 /// A training's own domain and transport keep out nobody who asks for them, with the defaults or for this host alone.
@@ -130,6 +144,17 @@ fn what_does_not_fit_is_refused_in_a_sentence_with_status_2() {
         ),
         (vec!["train", "--algo", "sac", "--set", "learner.osac.target_entropy=1"], vec!["target_entropy", "1", "-1"]),
         (vec!["train", "--set", "learner.osac.capacity=99"], vec!["learner.osac.capacity", "99", "256", "1000"]),
+        (vec!["train", "--minutes", "NaN"], vec!["--minutes", "NaN", "a finite number"]),
+        (vec!["train", "--resume", &missing], vec!["no run folder", "missing"]),
+        (
+            vec!["train", "--set", "guard.command_rate_hz=10"],
+            vec!["guard.command_rate_hz", "10", "20", "sim.led=false"],
+        ),
+        (vec!["train", "--link", "isaac", "--namespaces", "a,/a"], vec!["train.namespaces", "/a twice"]),
+        (vec!["train", "--link", "isaac", "--namespaces", "a,,b"], vec!["train.namespaces", "\"\" is no namespace"]),
+        (vec!["train", "--link", "isaac", "--namespaces", "2nd arm"], vec!["train.namespaces", "2nd arm"]),
+        (vec!["train", "--link", "isaac", "--namespaces", "a", "--rollouts", "3"], vec!["--rollouts 3", "names 1"]),
+        (vec!["eval", &missing, "--link", "isaac", "--set", "robot=fr3"], vec!["robot=fr3", "guard.*"]),
         (vec!["eval", &missing], vec!["missing"]),
         (vec!["eval", "src"], vec!["no run folder"]),
     ] {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
 use crate::report::{Clock, Recorder, names};
-use crate::run::{self, Checkpoint, Journal, Mark, RunDir, Which};
+use crate::run::{self, Checkpoint, Held, Journal, Mark, RunDir, Which};
 use self_check::SelfCheck;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -48,6 +48,8 @@ pub struct Trainer {
     recent: VecDeque<EpisodeStats>,
     table: Table,
     folder: Option<(RunDir, Recorder)>,
+    /// Its folder is its own.
+    _held: Option<Held>,
     saved_updates: Option<u64>,
     /// What a serial loop wants to find again beside the learner.
     companion: Option<Value>,
@@ -67,6 +69,7 @@ impl Trainer {
     /// The same for an algorithm at its start, of this configuration.
     pub fn open_with(config: &Config, algorithm: Box<dyn Algorithm>) -> Result<(Self, Table)> {
         let folder = open_folder(config)?;
+        let held = folder.hold()?;
         let life = folder.start_life()?;
         let contract = config.contract()?;
         let newest = folder.checkpoint(Which::Newest)?;
@@ -87,7 +90,7 @@ impl Trainer {
         );
         trainer.journal = Some(journal);
         let recorder = Recorder::open(folder.path(), life, trainer.env_steps())?;
-        trainer.folder = Some((folder, recorder));
+        (trainer.folder, trainer._held) = (Some((folder, recorder)), Some(held));
         let table = trainer.table.clone();
         Ok((trainer, table))
     }
@@ -111,6 +114,7 @@ impl Trainer {
             recent: VecDeque::new(),
             table: Table::default(),
             folder: None,
+            _held: None,
             saved_updates: None,
             companion: None,
             watch: Stopwatch::new(&times),

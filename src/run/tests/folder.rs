@@ -58,6 +58,17 @@ fn each_start_of_the_learner_is_one_life() {
 }
 
 #[test]
+fn a_folder_is_held_by_one_learner_at_a_time() {
+    let parent = TempDir::new().unwrap();
+    let run = run(&parent);
+    let held = run.hold().unwrap();
+    let said = RunDir::open(run.path()).unwrap().hold().unwrap_err().to_string();
+    assert!(said.contains(&run.path().display().to_string()) && said.contains("another process"), "{said}");
+    drop(held);
+    run.hold().unwrap();
+}
+
+#[test]
 fn learners_that_start_at_once_get_different_lives() {
     let parent = TempDir::new().unwrap();
     let run = run(&parent);

@@ -22,11 +22,11 @@ fn observe(state: usize) -> [f32; STATES] {
 fn every_step() -> Vec<Logged> {
     let mut all = Vec::new();
     for state in 0..STATES {
-        for action in 0..2 {
+        for (action, taken) in ACTIONS.iter().enumerate() {
             let reward = M3.reward[state][action] as f32;
             let mut add = |count: usize, next: [f32; STATES], end| {
                 for _ in 0..count {
-                    all.push(step(all.len() as u32, &observe(state), &ACTIONS[action], reward, &next, end));
+                    all.push(step(all.len() as u32, &observe(state), taken, reward, &next, end));
                 }
             };
             let counts = M3.next[state][action].map(|share| (10.0 * share).round() as usize);
@@ -42,10 +42,10 @@ fn fixed_point(tau: f64, gamma: f64, scale: f64) -> ([f64; STATES], [[f64; 2]; S
     let mut values = [0.0; STATES];
     let mut actions = [[0.0; 2]; STATES];
     for _ in 0..2000 {
-        for state in 0..STATES {
-            for action in 0..2 {
+        for (state, actions) in actions.iter_mut().enumerate() {
+            for (action, worth) in actions.iter_mut().enumerate() {
                 let beyond: f64 = M3.next[state][action].iter().zip(values).map(|(share, value)| share * value).sum();
-                actions[state][action] = M3.reward[state][action] / scale + gamma * beyond;
+                *worth = M3.reward[state][action] / scale + gamma * beyond;
             }
         }
         // of two values that weigh alike, the expectile is tau of the greater and 1 - tau of the lesser
