@@ -121,7 +121,7 @@ impl World {
         loop {
             let (state, decided) = self.tick()?;
             if self.pilot.is_quiet() {
-                return Err(Error::invalid(self.pilot.status().sentence));
+                return Err(Error::invalid(self.pilot.status(self.now_secs).sentence));
             }
             decisions += u32::from(decided);
             // the state of the tick after the last step shows where it led
@@ -148,7 +148,7 @@ impl World {
         };
         let acts = self.pilot.states(&heard, self.now_secs)?;
         if let Some(Command::Positions(command)) = acts.command {
-            self.paced.push(command);
+            self.paced.push(command)?;
         }
         Ok((state, acts.option.is_some()))
     }

@@ -42,9 +42,13 @@ pub async fn run(mut paced: Paced, real_time_factor: f64, wires: Wires, mut shut
             () = shutdown.wait() => return Ok(()),
             Some(()) = resets.recv() => {
                 paced.reset()?;
+                while commands.try_recv().is_ok() {} // they are from before
                 tracing::info!("reset: time is 0");
             }
-            Some(command) = commands.recv() => paced.push(command),
+            // each has another stamp: told once
+            Some(command) = commands.recv() => if let Err(error) = paced.push(command) && paced.untimely() == 1 {
+                tracing::warn!("{error}");
+            },
             () = tokio::time::sleep_until(due) => {
                 watch.turn_to(Activity::Physics);
                 let (state, wrong) = paced.step()?;
@@ -61,7 +65,11 @@ pub async fn run(mut paced: Paced, real_time_factor: f64, wires: Wires, mut shut
                 progress += 1;
                 if said.is_none_or(|said| STATUS <= said.elapsed()) {
                     said = Some(Instant::now());
-                    let counts = vec![("dropped_commands", paced.dropped()), ("refused_commands", refused)];
+                    let counts = vec![
+                        ("dropped_commands", paced.dropped()),
+                        ("refused_commands", refused),
+                        ("untimely_commands", paced.untimely()),
+                    ];
                     let phase = "in its own time".into();
                     report(&Report { phase, waits: true, progress, waits_for: Vec::new(), counts });
                 }
@@ -69,5 +77,53 @@ pub async fn run(mut paced: Paced, real_time_factor: f64, wires: Wires, mut shut
                 watch.turn_to(Activity::Waiting);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::robot::Robot;
+
+    #[test]
+    fn a_reset_voids_the_commands_on_their_way() {
+        let paced = Paced::new(Robot::Panda, &config::Sim::default()).unwrap();
+        let (tell, commands) = mpsc::channel(4);
+        let (reset, resets) = mpsc::channel(1);
+        let command = |stamp_secs| JointState {
+            stamp_secs,
+            names: vec!["panda_joint1".into()],
+            position: vec![0.5],
+            velocity: vec![],
+        };
+        tell.try_send(command(0.0)).unwrap();
+        reset.try_send(()).unwrap();
+        let (stopper, shutdown) = Shutdown::new();
+        let (said, heard) = std::sync::mpsc::channel();
+        let mut ticks = 0;
+        let states: Output<JointState> = Box::new(move |state| {
+            ticks += 1;
+            said.send(state.position[0]).unwrap();
+            match ticks {
+                3 => tell.try_send(command(6.85)).unwrap(), // it was on the wire
+                30 => tell.try_send(command(0.0)).unwrap(),
+                60 => stopper.stop(),
+                _ => {}
+            }
+        });
+        let wires = Wires {
+            commands,
+            resets,
+            states,
+            clock: Box::new(|_| ()),
+            report: Box::new(|_| ()),
+            times: Times::default(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(run(paced, 4.0, wires, shutdown)).unwrap();
+        let joint: Vec<f64> = heard.into_iter().collect();
+        assert!(joint[..30].iter().all(|at| at.abs() < 1e-3), "it stays where the reset left it: {joint:?}");
+        assert!(joint[59] > 0.2, "a command after the reset is obeyed: {joint:?}");
     }
 }

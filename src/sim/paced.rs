@@ -22,6 +22,7 @@ pub struct Paced {
     tick: u64,
     resets: u64,
     dropped: u64,
+    untimely: u64,
 }
 
 impl Paced {
@@ -39,6 +40,7 @@ impl Paced {
             tick: 0,
             resets: 0,
             dropped: 0,
+            untimely: 0,
         })
     }
 
@@ -57,13 +59,29 @@ impl Paced {
         self.dropped
     }
 
-    /// A command, to be taken in its turn.
-    pub fn push(&mut self, command: JointState) {
+    /// Commands that were refused because of their stamps.
+    pub fn untimely(&self) -> u64 {
+        self.untimely
+    }
+
+    /// A command, to be taken in its turn. Refuses one that is stamped later than this arm's time and a tick: it answers a state
+    /// from before a reset. One without a stamp, 0, is taken as Isaac Sim takes every one.
+    pub fn push(&mut self, command: JointState) -> Result<()> {
+        let clock_secs = self.clock_secs();
+        if clock_secs + self.tick_secs < command.stamp_secs {
+            self.untimely += 1;
+            return Err(Error::invalid(format!(
+                "a joint command is stamped {:.3} s and this arm's time is {clock_secs:.3} s: it is from before a reset, or of another \
+                 clock; a stamp of this arm's time, or none (0), is right",
+                command.stamp_secs
+            )));
+        }
         if self.queue.len() == QUEUE {
             self.queue.pop_front();
             self.dropped += 1;
         }
         self.queue.push_back(command);
+        Ok(())
     }
 
     /// One tick: takes one command, moves on. The state after it, and what was wrong with the command.

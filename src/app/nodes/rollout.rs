@@ -124,7 +124,8 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
         Ok(done) => srv::SetBool::Response { success: true, message: done.into() },
         Err(error) => srv::SetBool::Response { success: false, message: error.to_string() },
     })?;
-    let (reset, mut resets) = mpsc::channel::<()>(1);
+    let (reset, mut asked) = mpsc::channel::<()>(1);
+    let (answered, resets) = mpsc::channel(1);
     let client = match settings.reset.as_str() {
         "" => None,
         name => Some(node.client::<srv::Trigger::Service>(name)?),
@@ -134,7 +135,7 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
     let wires = wires(arguments, &mut node, config, stream, &drops, vec![(link.states.into(), states_qos)])?;
     let (inputs, outputs, puller) = wires.with(states_in, commands);
     let times = outputs.times.clone();
-    let inputs = on_link::Inputs { rollout: inputs, topic, clock: clock_in, publishers, requests };
+    let inputs = on_link::Inputs { rollout: inputs, topic, clock: clock_in, publishers, resets, requests };
     let outputs = on_link::Outputs {
         rollout: outputs,
         reset: Box::new(move || {
@@ -144,12 +145,13 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
     let (stopper, shutdown) = Shutdown::new();
     run(arguments, stopper, node.spin()?, async {
         let resetter = async {
-            while let (Some(()), Some(client)) = (resets.recv().await, &client) {
+            while let (Some(()), Some(client)) = (asked.recv().await, &client) {
                 match client.call(&srv::Trigger::Request::default(), PATIENCE).await {
                     Ok(answer) if answer.success => {}
                     Ok(answer) => tracing::warn!("the simulator was not reset: {}", answer.message),
                     Err(error) => tracing::warn!("{error}; the arm goes to its start pose without a reset"),
                 }
+                let _told_already = answered.try_send(());
             }
             std::future::pending::<Result<()>>().await
         };

@@ -1,6 +1,6 @@
 //! What the guard is asked for: arm, disarm, shut down, recover, scale.
 
-use super::{Guard, invalid};
+use super::{Guard, Measured, invalid};
 use crate::error::Result;
 use crate::guard::arm::Arm;
 use crate::guard::bounds::Bounds;
@@ -16,36 +16,7 @@ impl Guard {
     /// tell, it is commanded to be where the last command left it, as long as nothing speaks against it: it stands within half
     /// the leash of it, and there was no fault, no reset, no loss of its states and no other writer since. Refused with what is missing.
     pub fn arm(&mut self, now_secs: f64) -> Result<()> {
-        let refuse = |sentence: &str| invalid(format!("not armed: {sentence}"));
-        if self.shut {
-            return refuse(advice(Reason::Shutdown, None));
-        }
-        if self.commands() {
-            return refuse("it is armed, or still coming to rest");
-        }
-        if self.fault {
-            return refuse(advice(Reason::RobotMode, self.mode.map(|(mode, _)| mode)));
-        }
-        let Some(measured) = self.measured.filter(|measured| !self.is_old(measured.at_secs, now_secs)) else {
-            return refuse("no fresh joint state of the robot is heard; look at its driver");
-        };
-        if let Some(joint) = self.limits.outside(&measured.position) {
-            return refuse(&format!(
-                "{} stands at {:.4} rad, outside its limits; move it in by hand",
-                self.names.0[joint], measured.position[joint]
-            ));
-        }
-        if !measured.at_rest {
-            return refuse("the arm moves; wait until it rests");
-        }
-        match self.publishers {
-            None => return refuse("who else publishes commands is not known yet; wait for discovery"),
-            Some(0 | 1) => {}
-            Some(_) => return refuse(advice(Reason::SecondWriter, None)),
-        }
-        if let Some(reason) = self.forbidden(now_secs) {
-            return refuse(advice(reason, self.mode.map(|(mode, _)| mode)));
-        }
+        let measured = self.ready(now_secs).or_else(|why| invalid(format!("not armed: {why}")))?;
         let near = |position: &PerJoint, most: f64| {
             let off = |joint: usize| (position[joint] - measured.position[joint]).abs();
             (0..ARM_DOF).all(|joint| off(joint) <= most) && self.limits.outside(position).is_none()
@@ -68,6 +39,46 @@ impl Guard {
         self.state = State::Armed;
         self.resets += 1;
         Ok(())
+    }
+
+    /// What [`Self::arm`] would be refused with now, if it would.
+    pub fn unarmable(&self, now_secs: f64) -> Option<String> {
+        self.ready(now_secs).err()
+    }
+
+    /// The state that an arming would start from, or what is missing.
+    fn ready(&self, now_secs: f64) -> std::result::Result<Measured, String> {
+        let why = |sentence: &str| Err(sentence.to_owned());
+        if self.shut {
+            return why(advice(Reason::Shutdown, None));
+        }
+        if self.commands() {
+            return why("it is armed, or still coming to rest");
+        }
+        if self.fault {
+            return why(advice(Reason::RobotMode, self.mode.map(|(mode, _)| mode)));
+        }
+        let Some(measured) = self.measured.filter(|measured| !self.is_old(measured.at_secs, now_secs)) else {
+            return why("no fresh joint state of the robot is heard; look at its driver");
+        };
+        if let Some(joint) = self.limits.outside(&measured.position) {
+            return Err(format!(
+                "{} stands at {:.4} rad, outside its limits; move it in by hand",
+                self.names.0[joint], measured.position[joint]
+            ));
+        }
+        if !measured.at_rest {
+            return why("the arm moves; wait until it rests");
+        }
+        match self.publishers {
+            None => return why("who else publishes commands is not known yet; wait for discovery"),
+            Some(0 | 1) => {}
+            Some(_) => return why(advice(Reason::SecondWriter, None)),
+        }
+        match self.forbidden(now_secs) {
+            Some(reason) => why(advice(reason, self.mode.map(|(mode, _)| mode))),
+            None => Ok(measured),
+        }
     }
 
     /// Brings the arm to rest and disarms. While nothing is commanded it only clears a stop that needs no recovery.

@@ -62,22 +62,36 @@ impl Pilot {
 
     /// Arms. It must have decided, dry, on states that come fast enough. Says what is so now.
     pub fn arm(&mut self, now_secs: f64) -> Result<&'static str> {
-        let refuse = |sentence: String| Err(Error::invalid(format!("not armed: {sentence}")));
+        if let Some(why) = self.unarmable(now_secs) {
+            return Err(Error::invalid(format!("not armed: {why}")));
+        }
+        if let Some(loaded) = &mut self.loaded {
+            loaded.guard.arm(now_secs)?;
+        }
+        self.running = Running::default();
+        Ok("armed: the arm follows the policy")
+    }
+
+    /// What [`Self::arm`] would be refused with now, if it would.
+    pub(super) fn unarmable(&self, now_secs: f64) -> Option<String> {
         let (stage, tick, period) = (self.stage(), self.tick_secs(), self.state_period_secs);
-        let Some(loaded) = &mut self.loaded else {
-            return refuse("there is no policy yet".into());
+        let Some(loaded) = &self.loaded else {
+            return Some("there is no policy yet".into());
         };
         if stage != Stage::Active {
-            return refuse(format!("the node is {stage}; activate it first (ros2 lifecycle set)"));
+            return Some(format!("the node is {stage}; activate it first (ros2 lifecycle set)"));
+        }
+        if self.settings.guard.state_timeout_secs < now_secs - self.state_at_secs {
+            return Some("no joint states come; look at the robot's driver, or at the simulator".into());
         }
         if self.base_from_goal.is_none() {
-            return refuse("no goal was heard on goal_pose".into());
+            return Some("no goal was heard on goal_pose".into());
         }
         if self.decided_at_secs.is_none_or(|at| now_secs - at > self.settings.guard.policy_timeout_secs) {
-            return refuse("the policy has not decided lately; look at the joint states and at /diagnostics".into());
+            return Some("the policy has not decided lately; look at the joint states and at /diagnostics".into());
         }
         if self.link.rate == Rate::PerState && 1.25 * tick < period {
-            return refuse(format!(
+            return Some(format!(
                 "states come at {:.1} Hz and guard.command_rate_hz is {:.1}: each state gets one command, so the arm would be slow; \
                  give guard.command_rate_hz: {:.1}",
                 1.0 / period,
@@ -85,9 +99,7 @@ impl Pilot {
                 1.0 / period
             ));
         }
-        loaded.guard.arm(now_secs)?;
-        self.running = Running::default();
-        Ok("armed: the arm follows the policy")
+        loaded.guard.unarmable(now_secs)
     }
 
     /// Brings the arm to rest, and disarms. Says what is so now.

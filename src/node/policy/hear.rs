@@ -100,8 +100,9 @@ impl Pilot {
         }
     }
 
-    /// Where the tool shall go; refused in another frame than the arm's base. The same one again changes nothing.
-    pub fn goal(&mut self, goal: &GoalPose) -> Result<()> {
+    /// Where the tool shall go; refused in another frame than the arm's base. The same one again changes nothing. A new one outside
+    /// of the guard's workspace is left to the policy, with a sentence that says so.
+    pub fn goal(&mut self, goal: &GoalPose) -> Result<Option<String>> {
         if goal.frame != self.base_frame {
             return Err(Error::invalid(format!(
                 "goal_pose is in frame {:?}; it must be in {:?}",
@@ -115,9 +116,22 @@ impl Pilot {
             let moved = before.inv_mul(&goal);
             moved.translation.vector.norm() < SAME_GOAL && moved.rotation.angle() < SAME_GOAL
         };
-        self.new_goal |= !self.base_from_goal.is_some_and(same);
+        let new = !self.base_from_goal.is_some_and(same);
+        self.new_goal |= new;
         self.base_from_goal = Some(goal);
-        Ok(())
+        Ok(if new { self.beyond(goal.translation.vector.into()) } else { None })
+    }
+
+    /// What is to be said of a goal outside of the guard's workspace.
+    fn beyond(&self, goal: [f64; 3]) -> Option<String> {
+        let (low, high) = (self.settings.guard.workspace_min_m, self.settings.guard.workspace_max_m);
+        let inside = goal.iter().zip(low.iter().zip(&high)).all(|(at, (low, high))| (low..=high).contains(&at));
+        (!inside).then(|| {
+            format!(
+                "the goal {goal:?} m lies outside of the guard's workspace, {low:?} to {high:?} m: the arm ends at its edge; give a goal \
+                 inside, or another guard.workspace_min_m and guard.workspace_max_m"
+            )
+        })
     }
 
     /// A command to the arm, whoever gave it. One that does not name every joint says nothing.

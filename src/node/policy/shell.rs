@@ -145,7 +145,8 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
             Ok(()) = inputs.publishers.changed() => pilot.publishers(*inputs.publishers.borrow_and_update()),
             Ok(()) = inputs.goal.changed() => {
                 let goal = inputs.goal.borrow_and_update().clone();
-                if let Some(goal) = goal { told.tell(pilot.goal(&goal)); }
+                let beyond = goal.and_then(|goal| told.tell(pilot.goal(&goal)).flatten());
+                beyond.iter().for_each(|sentence| tracing::warn!("{sentence}"));
             }
             Ok(()) = inputs.weights.changed() => {
                 let weights = inputs.weights.borrow_and_update().clone();
@@ -161,7 +162,7 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
             return Ok(());
         }
         if said.as_ref().is_none_or(|(_, at)| STATUS <= at.elapsed()) {
-            let status = pilot.status();
+            let status = pilot.status(start.elapsed().as_secs_f64());
             if said.as_ref().is_none_or(|(before, _)| before.turned_to(&status)) {
                 tracing::info!("{}", status.sentence);
             }

@@ -11,6 +11,8 @@ pub struct Status {
     pub stage: Stage,
     /// A sentence for a person.
     pub sentence: String,
+    /// What arming would be refused with now, where the node is active and nothing is commanded.
+    pub unarmable: Option<String>,
     /// Of the guard; none without a policy.
     pub guard: Option<Report>,
     /// Weights in use; 0 without a policy.
@@ -46,22 +48,26 @@ impl Status {
 
 impl Pilot {
     /// How it goes.
-    pub fn status(&self) -> Status {
+    pub fn status(&self, now_secs: f64) -> Status {
         let guard = self.loaded.as_ref().map(|loaded| loaded.guard.report());
         let stage = self.stage();
+        let dry = stage == Stage::Active && self.is_quiet();
+        let unarmable = if dry { self.unarmable(now_secs) } else { None };
         let sentence = match (stage, &guard) {
             (_, None) if self.heard.is_none() => format!("{stage}: no policy was heard"),
             (_, None) => format!("{stage}: a policy was heard; configure to load it"),
             (Stage::Active, Some(report)) => {
-                let wants = if self.base_from_goal.is_none() { "; no goal was heard on goal_pose" } else { "" };
+                let refuses =
+                    unarmable.as_ref().map_or_else(String::new, |why| format!("; arming is refused now: {why}"));
                 let trouble = self.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
-                format!("{stage}, {}{wants}{trouble}", report.sentence)
+                format!("{stage}, {}{refuses}{trouble}", report.sentence)
             }
             (_, Some(report)) => format!("{stage}, {}", report.sentence),
         };
         Status {
             stage,
             sentence,
+            unarmable,
             guard,
             version: self.loaded.as_ref().map_or(0, |loaded| loaded.snapshot.version),
             weights_wait: self.loaded.as_ref().is_some_and(|loaded| loaded.waiting.is_some()),

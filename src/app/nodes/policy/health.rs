@@ -61,7 +61,7 @@ fn health_of(status: &Status) -> Health {
     let level = match status.stage {
         _ if status.is_trouble() => Level::Error,
         Stage::Unconfigured => Level::Warn,
-        _ if 0 < status.refused_weights => Level::Warn,
+        _ if status.unarmable.is_some() || 0 < status.refused_weights => Level::Warn,
         _ => Level::Ok,
     };
     Health { level, message: status.sentence.clone(), values }

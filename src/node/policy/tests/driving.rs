@@ -87,6 +87,7 @@ fn states_slower_than_the_command_rate_are_refused_with_the_rate_that_would_be_r
     world.ticks(30);
     let said = refusal(world.pilot.arm(world.now));
     assert!(said.contains("guard.command_rate_hz: 60.0"), "{said}");
+    assert!(said.ends_with(&world.pilot.status(world.now).unarmable.unwrap()), "its status says so, too");
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_broken_state_is_refused_and_moves_nothing() {
     let mut broken = world.state();
     broken.position[2] = f64::NAN;
     assert!(world.pilot.states(&broken, world.now).is_err());
-    assert_eq!((world.commands.len(), world.pilot.status().refused_states), (before, 1));
+    assert_eq!((world.commands.len(), world.pilot.status(world.now).refused_states), (before, 1));
     assert_eq!(world.guard().counts.of(Reason::NonFinite), 1);
     world.ticks(30);
     assert_eq!(world.guard().state, State::Armed);

@@ -158,7 +158,7 @@ impl World {
     }
 
     fn guard(&self) -> guard::Report {
-        self.pilot.status().guard.unwrap()
+        self.pilot.status(self.now).guard.unwrap()
     }
 }
 

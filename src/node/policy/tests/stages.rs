@@ -22,11 +22,48 @@ fn arming_is_refused_with_what_is_missing() {
 }
 
 #[test]
+fn its_status_says_what_arming_would_be_refused_with() {
+    let mut world = World::new(Preset::Isaac);
+    assert_eq!(world.pilot.status(world.now).unarmable, None, "nobody asked it to be ready");
+    world.decides();
+    let well = world.pilot.status(world.now);
+    assert!(well.unarmable.is_none() && !well.sentence.contains("refused"), "{}", well.sentence);
+    world.now += 5.0; // the simulator was killed
+    let silent = world.pilot.status(world.now);
+    let why = silent.unarmable.unwrap();
+    assert!(why.contains("no joint states come") && silent.sentence.ends_with(&why), "{}", silent.sentence);
+    assert_eq!(refusal(world.pilot.arm(world.now)), format!("not armed: {why}"));
+    world.ticks(30);
+    world.pilot.publishers(2); // the guard's own refusal
+    let why = world.pilot.status(world.now).unarmable.unwrap();
+    assert_eq!(refusal(world.pilot.arm(world.now)), format!("not armed: {why}"));
+    world.tick();
+    world.pilot.arm(world.now).unwrap();
+    assert_eq!(world.pilot.status(world.now).unarmable, None, "it is armed");
+}
+
+#[test]
+fn a_goal_outside_of_the_workspace_is_taken_with_a_warning() {
+    let mut world = World::new(Preset::Isaac);
+    assert_eq!(world.pilot.goal(&goal()).unwrap(), None);
+    let far = GoalPose { position: [5.0, 5.0, 5.0], ..goal() };
+    let said = world.pilot.goal(&far).unwrap().unwrap();
+    assert!(said.contains("[5.0, 5.0, 5.0]") && said.contains("[-0.85, -0.85, 0.0] to [0.85, 0.85, 1.2]"), "{said}");
+    assert_eq!(world.pilot.goal(&far).unwrap(), None, "told once");
+    let below = GoalPose { position: [0.5, 0.0, -0.01], ..goal() };
+    assert!(world.pilot.goal(&below).unwrap().is_some());
+    world.pilot.goal(&far).unwrap();
+    world.pilot.change(Change::Activate).unwrap();
+    world.ticks(60);
+    assert_eq!(world.options.len(), 20, "the policy decides for it");
+}
+
+#[test]
 fn stages_follow_one_another_and_nothing_else_leads_anywhere() {
     let mut pilot = Pilot::new(settings(Preset::Isaac)).unwrap();
     pilot.weights(&snapshot(1)).unwrap();
     assert_eq!(pilot.stage(), Stage::Unconfigured, "nothing starts by itself");
-    assert!(pilot.status().sentence.contains("configure to load it"));
+    assert!(pilot.status(0.0).sentence.contains("configure to load it"));
     use Change::{Activate, CleanUp, Configure, Deactivate, Shutdown};
     for (change, to) in [
         (Configure, Stage::Inactive),
@@ -63,7 +100,7 @@ fn it_starts_by_itself_once_if_it_may() {
     pilot.weights(&snapshot(2)).unwrap();
     assert_eq!(pilot.stage(), Stage::Unconfigured, "a person led it there");
     pilot.change(Change::Configure).unwrap();
-    assert_eq!(pilot.status().version, 2, "the newest that was heard");
+    assert_eq!(pilot.status(0.0).version, 2, "the newest that was heard");
 }
 
 #[test]
@@ -102,7 +139,7 @@ fn the_share_of_the_limits_changes_at_any_time() {
     }
     pilot.weights(&snapshot(1)).unwrap();
     pilot.change(Change::Configure).unwrap();
-    assert_eq!(pilot.status().guard.unwrap().scale, 0.05, "it was set before there was a policy");
+    assert_eq!(pilot.status(0.0).guard.unwrap().scale, 0.05, "it was set before there was a policy");
     let mut world = World { pilot, ..World::new(Preset::Isaac) };
     world.decides();
     world.pilot.arm(world.now).unwrap();

@@ -12,7 +12,7 @@ fn weights_change_at_the_end_of_an_option() {
         world.tick();
         if !offered && world.options.last().unwrap().duration == 1 {
             world.pilot.weights(&snapshot(2)).unwrap();
-            assert!(world.pilot.status().weights_wait);
+            assert!(world.pilot.status(world.now).weights_wait);
             offered = true;
         }
     }
@@ -27,7 +27,7 @@ fn weights_change_at_the_end_of_an_option() {
 fn unarmed_weights_change_at_once_and_wrong_ones_leave_the_good_ones() {
     let mut world = World::new(Preset::Isaac);
     world.pilot.weights(&snapshot(2)).unwrap();
-    assert_eq!(world.pilot.status().version, 2);
+    assert_eq!(world.pilot.status(world.now).version, 2);
     world.pilot.weights(&snapshot(2)).unwrap(); // latched, heard again
     assert!(refusal(world.pilot.weights(&snapshot(1))).contains("newer"));
     let other = snapshot_of(&Config { hidden: vec![9], ..Config::default() }, 3);
@@ -35,7 +35,7 @@ fn unarmed_weights_change_at_once_and_wrong_ones_leave_the_good_ones() {
     let mut broken = (*snapshot(4)).clone();
     broken.parameters = broken.parameters.iter().map(|_| f32::NAN).collect();
     assert!(world.pilot.weights(&Arc::new(broken)).is_err());
-    assert_eq!((world.pilot.status().version, world.pilot.status().refused_weights), (2, 3));
+    assert_eq!((world.pilot.status(world.now).version, world.pilot.status(world.now).refused_weights), (2, 3));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A control tick of a rollout on a link: the way to an episode's start, and what the agent decides.
 
-use super::{Acts, OnLink, Stage};
+use super::{OnLink, Stage};
 use crate::data::{ArmStates, HAND_DOF, Operation, STATE_DOF};
 use crate::error::Result;
 use crate::guard::{Reason, State, Target, Values};
@@ -17,7 +17,7 @@ const LONGEST_MOVE_SECS: f64 = 20.0;
 
 impl OnLink {
     /// A control tick.
-    pub(super) fn control(&mut self, measured: &Measured, now_secs: f64, acts: &mut Acts) -> Result<()> {
+    pub(super) fn control(&mut self, measured: &Measured, now_secs: f64) -> Result<()> {
         if let Stage::Moving { start, since_secs } = self.stage {
             // after a reset time is earlier
             let since_secs = since_secs.min(measured.stamp_secs);
@@ -59,9 +59,12 @@ impl OnLink {
                     self.interrupt(&error.to_string());
                 }
             }
+            Some(Operation::Reset) if self.settings.resets => {
+                self.stage = Stage::Resetting { start: target, asked: None };
+                self.guard.disarm();
+            }
             Some(Operation::Reset) => {
                 self.stage = Stage::Moving { start: target, since_secs: measured.stamp_secs };
-                acts.reset = self.settings.resets;
             }
             // time goes on here: no transition crosses a hold
             Some(Operation::Hold) | None => {

@@ -2,6 +2,7 @@
 //! [`Agent`]'s, and an episode begins where a guarded move has led the arm. No clock, no network.
 
 mod control;
+mod reset;
 mod say;
 mod shell;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::guard::{self, Guard, JointStates};
 use crate::link::{Command, Joints, Link, Preset, Rate, joint_names};
 use crate::robot::{Limits, PerJoint, Robot};
+use reset::Asked;
 use std::sync::Arc;
 use ticks::{Tick, Ticks};
 
@@ -58,6 +60,8 @@ enum Stage {
     Acting,
     /// It goes to an episode's start [rad], since this stamp [s].
     Moving { start: PerJoint, since_secs: f64 },
+    /// It comes to rest, disarmed, and stays so until its simulator is reset; then it goes to this start [rad].
+    Resetting { start: PerJoint, asked: Option<Asked> },
 }
 
 /// One arm of a rollout, guarded. Times are of a steady clock [s] if not said otherwise.
@@ -176,6 +180,9 @@ impl OnLink {
     /// Arms or disarms; a simulator that arms itself does so again at once. Says what is so now.
     pub fn arm(&mut self, armed: bool, now_secs: f64) -> Result<&'static str> {
         if armed {
+            if self.is_resetting() {
+                return Err(Error::invalid("not armed: the simulator is being reset; arm again"));
+            }
             self.guard.arm(now_secs)?;
             self.ticks.restart();
             return Ok("armed: the arm moves to a start pose, then acts and learns");
@@ -225,17 +232,18 @@ impl OnLink {
         self.heard_secs = Some(now_secs);
         self.stamp_secs = state.stamp_secs;
         self.see_to_the_guard();
+        let mut acts = Acts { command: None, reset: self.is_reset_due(state.stamp_secs, now_secs) };
         let tick = self.ticks.state(state.stamp_secs);
-        if self.guard.is_quiet() {
+        if self.guard.is_quiet() && !self.is_resetting() {
             self.arm_itself(now_secs);
         }
-        let mut acts = Acts::default();
-        let acting = !self.guard.is_quiet() && !self.leaves && tick != Tick::Between;
+        let held = self.guard.is_quiet() || self.is_resetting() || self.leaves;
+        let acting = !held && tick != Tick::Between;
         if let (Some(measured), true) = (measured, acting) {
             if tick == Tick::Broken {
                 self.interrupt("too many states were late or missing");
             }
-            self.control(&measured, now_secs, &mut acts)?;
+            self.control(&measured, now_secs)?;
         }
         if self.link.rate == Rate::PerState && self.is_due(state.stamp_secs) {
             acts.command = self.command(now_secs);

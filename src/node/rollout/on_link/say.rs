@@ -13,6 +13,9 @@ impl OnLink {
         if silent {
             return Some(format!("waiting for joint states on {topic}"));
         }
+        if self.is_resetting() {
+            return Some("waiting for the simulator's reset".into());
+        }
         if self.guard.is_quiet() {
             let why = self.trouble.clone().unwrap_or_else(|| self.guard.report().sentence);
             let ask = if self.settings.arms_itself && self.link.simulated { "" } else { "; call ~/arm" };

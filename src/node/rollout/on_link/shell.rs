@@ -28,6 +28,8 @@ pub struct Inputs {
     pub clock: watch::Receiver<f64>,
     /// Publishers of the command topic.
     pub publishers: watch::Receiver<usize>,
+    /// Resets that were asked for and are done, or were refused.
+    pub resets: mpsc::Receiver<()>,
     /// What is asked, and where the answer goes.
     pub requests: mpsc::Receiver<(Request, SyncSender<Result<&'static str>>)>,
 }
@@ -43,7 +45,7 @@ pub struct Outputs {
 /// Runs until `shutdown`, or until its inputs are gone; then brings the arm to rest.
 pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
     let start = Instant::now();
-    let Inputs { rollout, topic, mut clock, mut publishers, mut requests } = inputs;
+    let Inputs { rollout, topic, mut clock, mut publishers, mut resets, mut requests } = inputs;
     let Outputs { rollout: mut outputs, mut reset } = outputs;
     let (mut states, mut ears) = rollout.split();
     let mut beat = tokio::time::interval(Duration::from_secs_f64(arm.tick_secs()));
@@ -69,6 +71,7 @@ pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown
                 }
                 let _nobody_waits = reply.try_send(answer);
             }
+            Some(()) = resets.recv() => arm.reset_answered(start.elapsed().as_secs_f64()),
             Ok(()) = clock.changed() => {
                 let clock = *clock.borrow_and_update();
                 arm.clock(clock, start.elapsed().as_secs_f64());

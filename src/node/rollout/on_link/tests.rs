@@ -23,6 +23,9 @@ struct World {
     now: f64,
     commands: Vec<JointState>,
     resets: usize,
+    /// Ticks until the simulator is reset that was asked to be; commands that came meanwhile.
+    reset_in: Option<u32>,
+    while_reset: usize,
     batches: Vec<Batch>,
     episodes: Vec<EpisodeStats>,
     /// Positions by stamp in ticks.
@@ -49,6 +52,8 @@ impl World {
             now: 100.0,
             commands: vec![],
             resets: 0,
+            reset_in: None,
+            while_reset: 0,
             batches: vec![],
             episodes: vec![],
             path: vec![READY],
@@ -130,7 +135,17 @@ impl World {
         if self.on_link.link().rate == Rate::Fixed {
             acts.command = self.on_link.beat(self.now);
         }
-        self.resets += usize::from(acts.reset);
+        if acts.reset {
+            self.resets += 1;
+            self.reset_in = Some(12);
+        }
+        self.while_reset += usize::from(self.reset_in.is_some() && acts.command.is_some());
+        if let Some(ticks) = &mut self.reset_in {
+            *ticks -= 1;
+            if *ticks == 0 {
+                (self.stamp, self.position, self.reset_in) = (0.0, READY, None);
+            }
+        }
         self.obey(acts.command);
         self.ship();
     }
@@ -410,8 +425,29 @@ fn joints_in_another_order_without_velocities_are_an_arm_too() {
 #[test]
 fn a_reset_is_asked_for_once_an_episode() {
     let mut world = World::of(Settings { resets: true, ..settings(Preset::Sim) });
+    world.stamp = 10.0;
     world.steps(120);
-    assert_eq!(world.resets, 3);
+    assert_eq!((world.resets, world.episodes.len()), (3, 2));
+    assert!(world.episodes.iter().all(|stats| (stats.length, stats.end) == (50, End::Truncated)));
+    assert_eq!(world.while_reset, 0, "commands between asking for a reset and states after it");
+}
+
+#[test]
+fn a_reset_that_leaves_time_as_it_is_is_waited_for_at_rest() {
+    let mut world = World::of(Settings { resets: true, ..settings(Preset::Sim) });
+    while world.resets == 0 {
+        world.tick_heard(true);
+    }
+    world.reset_in = None; // this simulator takes long, and its time goes on
+    let before = world.commands.len();
+    world.ticks(300);
+    assert!(world.on_link.is_quiet() && world.on_link.agent().status().state.contains("the simulator's reset"));
+    assert!(world.on_link.arm(true, world.now).unwrap_err().to_string().contains("being reset"));
+    world.on_link.reset_answered(world.now);
+    world.ticks(29);
+    assert_eq!((world.resets, world.commands.len()), (1, before));
+    world.steps(20);
+    assert!(before < world.commands.len());
 }
 
 #[test]
