@@ -8,6 +8,7 @@ use crate::learn::Algorithm;
 use crate::option::tests::oracle::{M3, STATES};
 use crate::policy::tests::contract;
 use crate::policy::{Policy, floats};
+use std::array::from_fn;
 use std::sync::Arc;
 use tch::{Kind, Tensor};
 use uuid::Uuid;
@@ -15,18 +16,18 @@ use uuid::Uuid;
 const ACTIONS: [[f32; 2]; 2] = [[-0.5, 0.0], [0.5, 0.0]];
 
 fn observe(state: usize) -> [f32; STATES] {
-    std::array::from_fn(|at| if at == state { 1.0 } else { 0.0 })
+    from_fn(|at| if at == state { 1.0 } else { 0.0 })
 }
 
 /// Each state, each action, ten times what may follow, as often as its probability says.
 fn every_step() -> Vec<Logged> {
     let mut all = Vec::new();
     for state in 0..STATES {
-        for action in 0..2 {
+        for (action, taken) in ACTIONS.iter().enumerate() {
             let reward = M3.reward[state][action] as f32;
             let mut add = |count: usize, next: [f32; STATES], end| {
                 for _ in 0..count {
-                    all.push(step(all.len() as u32, &observe(state), &ACTIONS[action], reward, &next, end));
+                    all.push(step(all.len() as u32, &observe(state), taken, reward, &next, end));
                 }
             };
             let counts = M3.next[state][action].map(|share| (10.0 * share).round() as usize);
@@ -42,12 +43,12 @@ fn fixed_point(tau: f64, gamma: f64, scale: f64) -> ([f64; STATES], [[f64; 2]; S
     let mut values = [0.0; STATES];
     let mut actions = [[0.0; 2]; STATES];
     for _ in 0..2000 {
-        for state in 0..STATES {
-            for action in 0..2 {
+        actions = from_fn(|state| {
+            from_fn(|action| {
                 let beyond: f64 = M3.next[state][action].iter().zip(values).map(|(share, value)| share * value).sum();
-                actions[state][action] = M3.reward[state][action] / scale + gamma * beyond;
-            }
-        }
+                M3.reward[state][action] / scale + gamma * beyond
+            })
+        });
         // of two values that weigh alike, the expectile is tau of the greater and 1 - tau of the lesser
         values = actions.map(|[a, b]| tau * a.max(b) + (1.0 - tau) * a.min(b));
     }
@@ -82,17 +83,14 @@ fn values_come_to_the_fixed_point_and_the_policy_to_its_weights() {
         let snapshot = learner.snapshot(Uuid::nil(), 1, 1);
         let policy = Policy::new(&snapshot).unwrap();
         let outputs = policy.outputs(&(0..STATES).flat_map(observe).collect::<Vec<_>>()).unwrap();
-        for state in 0..STATES {
+        for (state, (value, actions)) in values.iter().zip(&actions).enumerate() {
             let found = f64::from(policy.values(&observe(state)).unwrap()[0]);
-            assert!(
-                (found - values[state]).abs() < 0.05 * values[state].abs().max(1.0),
-                "tau {tau}: V({state}) {found}, {values:?}"
-            );
+            assert!((found - value).abs() < 0.05 * value.abs().max(1.0), "tau {tau}: V({state}) {found}, {values:?}");
             let mut input = observe(state);
             snapshot.normaliser.apply(&mut input);
             let input = Tensor::from_slice(&input).view([1, -1]);
             let critics = learner.critics.as_ref().unwrap();
-            for (action, wanted) in ACTIONS.iter().zip(actions[state]) {
+            for (action, wanted) in ACTIONS.iter().zip(actions) {
                 let pass = critics.slow.pass(&input, &Tensor::from_slice(action).view([1, -1]));
                 let found = f64::from(floats(&pass.values.amin([0i64].as_slice(), false).to_kind(Kind::Float))[0]);
                 assert!(
@@ -101,7 +99,7 @@ fn values_come_to_the_fixed_point_and_the_policy_to_its_weights() {
                 );
             }
             // the weighted likelihood is highest at the weighted mean of what was done
-            let weight = actions[state].map(|value| (value - values[state]).exp());
+            let weight = actions.map(|of_action| (of_action - value).exp());
             let mean: f64 =
                 ACTIONS.iter().zip(weight).map(|(action, weight)| f64::from(action[0].atanh()) * weight).sum();
             let mean = mean / weight.iter().sum::<f64>();
