@@ -3,7 +3,7 @@
 use super::evaluate::Play;
 use crate::bag::{Folder, Message, Qos, Split, Topic, encode};
 use crate::contract::Snapshot;
-use crate::data::{Batch, EpisodeStats, Fragment, StreamId};
+use crate::data::{Batch, EpisodeStats, Final, Fragment, StreamId};
 use crate::error::Result;
 use crate::policy::Sampling;
 use sha2::{Digest as _, Sha256};
@@ -66,8 +66,8 @@ pub fn record(path: &Path, snapshot: &Snapshot, play: &Play, seed: u64, sampling
 /// Those that ended in a fragment.
 fn ended(fragment: &Fragment, episodes: &[EpisodeStats]) -> Vec<EpisodeStats> {
     let last = |stats: &&EpisodeStats| {
-        let end = fragment.finals.iter().map(|last| fragment.steps[last.step].episode);
-        stats.env == fragment.env && end.into_iter().any(|episode| episode == stats.episode)
+        let ends = |last: &Final| fragment.steps[last.step].episode == stats.episode;
+        stats.env == fragment.env && fragment.finals.iter().any(ends)
     };
     episodes.iter().filter(last).cloned().collect()
 }

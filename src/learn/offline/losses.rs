@@ -15,7 +15,7 @@ fn sum(tensor: &Tensor, axis: i64) -> Tensor {
 
 /// `|tau - 1[error < 0]| error²` (eq. 5): its minimum over what is taken from a sample is the sample's expectile.
 pub(super) fn expectile_loss(error: &Tensor, tau: f64) -> Tensor {
-    (error.lt(0.0).to_kind(Kind::Float) - tau).abs() * error.square()
+    (error.lt(0.0).to_kind(error.kind()) - tau).abs() * error.square()
 }
 
 /// `min(exp(temperature advantage), most)` (eq. 7, clipped as in its code).

@@ -23,11 +23,11 @@ fn apart(one: &Policy, other: &Policy, logged: &[Logged], options: usize) -> [f6
     let (mut means, mut over, mut ends) = (0.0, 0.0, 0.0);
     for row in 0..a.len() {
         let (p, q) = (a.log_over_options(row), b.log_over_options(row));
-        for o in 0..options {
+        for (o, (p, q)) in p.iter().zip(&q).enumerate() {
             let std = a.log_std(row, o).iter().map(|log| log.exp());
             let mean = a.mean(row, o).iter().zip(b.mean(row, o)).map(|(a, b)| f64::from((a - b).abs()));
             means += mean.zip(std).map(|(mean, std)| mean / std).sum::<f64>() / 2.0;
-            over += (p[o].exp() - q[o].exp()).abs();
+            over += (p.exp() - q.exp()).abs();
             ends += (beta(&a, row, o) - beta(&b, row, o)).abs();
         }
     }
