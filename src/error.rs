@@ -1,6 +1,7 @@
 //! The library's one error: each says in a sentence what was found, where, and what would be right.
 
 use std::fmt::Debug;
+use std::io::ErrorKind;
 use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
 
@@ -37,6 +38,23 @@ impl Error {
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
+    }
+
+    /// Ties a system error to a file or folder that somebody asked to be written; where another name would do, it is [`Error::Invalid`].
+    pub fn unwritable(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| {
+            let why = match source.kind() {
+                ErrorKind::AlreadyExists => "it exists already",
+                ErrorKind::NotFound => "its folder does not exist or takes nothing new",
+                ErrorKind::NotADirectory => "what it lies in is no folder",
+                ErrorKind::IsADirectory => "it is a folder",
+                ErrorKind::PermissionDenied => "that is not permitted",
+                ErrorKind::ReadOnlyFilesystem => "that is read-only",
+                _ => return Self::Io { path, source },
+            };
+            Self::invalid(format!("{} cannot be written, as {why}: give another name", path.display()))
+        }
     }
 }
 

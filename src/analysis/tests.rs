@@ -172,6 +172,11 @@ fn states_and_commands_alone_with_a_run_and_a_goal_are_enough() {
     assert!(decided.len() > 190 && decided.iter().all(|decision| decision.version == 9));
     assert!(found.now.is_none() && found.critic.unwrap().td_errors.is_none());
     assert!(found.notes.iter().any(|note| note.contains("no option_state")), "{:?}", found.notes);
+    let far = |goal| analysed(&alone, &Setup { goal: Some(goal), ..setup.clone() }).0.notes;
+    let (near, far) = (far(GOAL), far([9.0, 9.0, 9.0]));
+    assert!(!near.iter().any(|note| note.contains("out of reach")), "{near:?}");
+    // √(9² + 9² + 8.667²) = 15.40
+    assert!(far.iter().any(|note| note.contains("--goal 9,9,9 is out of reach: it lies 15.40 m")), "{far:?}");
     let (without, _) = analysed(&alone, &Setup { goal: None, ..setup });
     assert_eq!(without.decisions, 0);
     assert!(without.notes.iter().any(|note| note.contains("--goal X,Y,Z")), "{:?}", without.notes);
@@ -320,6 +325,21 @@ fn what_does_not_fit_is_refused_with_what_would_be_right() {
     batch.contract_hash = [9; 32];
     let (found, _) = analysed(&recorded(&batch), &Setup { present: present(&acting), ..Setup::default() });
     assert!(found.now.is_none() && found.notes.iter().any(|note| note.contains("50 transitions")), "{:?}", found.notes);
+    // robots that are not looked at are said, beside transitions too
+    let mut two = recorded(&transitions(&acting, 50));
+    for name in ["/a/joint_states", "/b/joint_states"] {
+        let topic = two.topic(name, "sensor_msgs/msg/JointState");
+        let names = Robot::Panda.joint_names().to_vec();
+        let state = JointState { stamp_secs: 1.0, names, position: READY.to_vec(), velocity: vec![0.0; ARM_DOF] };
+        two.add(topic, ns(1.0), recording::joints(&state));
+    }
+    let (found, _) = analysed(&two, &Setup { present: present(&acting), ..Setup::default() });
+    assert_eq!(found.options.unwrap().steps, 50);
+    assert!(found.notes.iter().any(|note| note.contains("one of /a, /b")), "{:?}", found.notes);
+    let said = refusal(&two, &Setup { namespace: Some("c".into()), ..Setup::default() });
+    assert!(said.contains("no robot in the namespace /c; there is /a, /b"), "{said}");
+    let (found, _) = analysed(&two, &Setup { namespace: Some("a".into()), ..Setup::default() });
+    assert!(!found.notes.iter().any(|note| note.contains("/b")), "{:?}", found.notes);
     // without any policy there is still what happened
     let (found, _) = analysed(&recorded(&transitions(&acting, 50)), &Setup::default());
     assert_eq!(found.options.unwrap().steps, 50);

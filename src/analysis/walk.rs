@@ -14,7 +14,7 @@ use crate::contract::{Contract, PolicyWeights, Snapshot};
 use crate::data::{Batch, Forced, OptionState};
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
-use crate::robot::{ARM_DOF, PerJoint};
+use crate::robot::{self, ARM_DOF, PerJoint, REACH_M};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Default for Setup {
 }
 
 /// Analyses a bag. `each` is given every decision of the present policy on recorded states; `progress` the messages read, of two passes.
-/// Refuses a bag that holds neither states of an arm nor transitions, and policies whose contracts disagree.
+/// Refuses a bag that holds neither states of an arm nor transitions, a namespace without a robot, and policies whose contracts disagree.
 pub fn analyse(
     bag: &Bag,
     setup: &Setup,
@@ -73,6 +73,9 @@ pub fn analyse(
     let robot = robots::meant(&survey, setup.namespace.as_deref());
     let topics = Topics::of(bag, &survey, robot.as_ref().ok(), &setup.prefixes);
     let told = topics.has(Role::States);
+    if let (Some(_), Err(why)) = (&setup.namespace, &robot) {
+        return Err(Error::invalid(format!("{}: {why}", bag.path().display())));
+    }
     if !told && !topics.has(Role::Transitions) {
         let why =
             robot.as_ref().err().cloned().unwrap_or_else(|| "its states are those of a lockstep simulator".into());
@@ -88,8 +91,13 @@ pub fn analyse(
     if let (Some(present), Some(against)) = (&present, &setup.against) {
         alike(&present.snapshot.contract, &present.from, &against.snapshot.contract, &against.from)?;
     }
+    let unclear = robot.as_ref().err().cloned();
     let robot = robot.ok().filter(|_| told);
     let mut walk = Walk::new(&survey, &topics, setup, present.as_ref(), robot.as_ref())?;
+    let states =
+        survey.topics.iter().any(|topic| topic.type_name == "sensor_msgs/msg/JointState" && 0 < topic.messages);
+    walk.notes
+        .extend(unclear.filter(|_| states).map(|why| format!("the transitions alone, as no robot is clear: {why}")));
     let select = Select { topics: Some(topics.roles.keys().copied().collect()), ..Select::default() };
     let mut messages = bag.read(&select)?;
     let mut count = survey.messages;
@@ -207,6 +215,13 @@ impl<'a> Walk<'a> {
             }
             if let Some(goal) = setup.goal {
                 replay.goal(&crate::data::GoalPose::new(0.0, base_frame, goal, [1.0, 0.0, 0.0, 0.0])?);
+                let away_m = robot::from_shoulder_m(&goal);
+                if REACH_M < away_m {
+                    let [x, y, z] = goal;
+                    walk.notes.push(format!(
+                        "--goal {x},{y},{z} is out of reach: it lies {away_m:.2} m from the shoulder, and the tool comes {REACH_M:.2} m far"
+                    ));
+                }
             } else if !topics.has(Role::Goal) {
                 let goal = format!("{}/goal_pose", robot.namespace.trim_end_matches('/'));
                 walk.notes

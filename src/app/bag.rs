@@ -68,6 +68,9 @@ fn analyse(arguments: &super::cli::BagAnalyse) -> Result<ExitCode> {
     use crate::analysis::{self, Setup};
     use crate::policy::Sampling;
     crate::policy::set_threads(1);
+    if !arguments.json {
+        writable(&arguments.out)?; // before the work
+    }
     let setup = Setup {
         namespace: arguments.namespace.clone(),
         present: arguments.run.as_deref().map(present).transpose()?,
@@ -89,6 +92,18 @@ fn analyse(arguments: &super::cli::BagAnalyse) -> Result<ExitCode> {
         print(&format!("{}\n\n{}", report::analysis::table(&found), arguments.out.display()))?
     }
     Ok(health(&found.survey))
+}
+
+/// Refuses a file that cannot be written, and leaves it as it is.
+#[cfg(feature = "torch")]
+fn writable(file: &Path) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let tried = if file.exists() {
+        std::fs::OpenOptions::new().append(true).open(file).map(drop)
+    } else {
+        tempfile::tempfile_in(folder).map(drop)
+    };
+    tried.map_err(Error::unwritable(file))
 }
 
 /// The policy of a run, and how its critic was taught.
@@ -216,5 +231,28 @@ mod tests {
         std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
         assert_eq!(info(&path, true).unwrap(), ExitCode::from(DAMAGED));
         assert!(matches!(info(&folder.path().join("none"), false), Err(Error::Invalid(_))));
+    }
+
+    #[test]
+    #[cfg(feature = "torch")]
+    fn a_page_that_cannot_be_written_is_refused_before_the_bag_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let analyse = |out: &Path| {
+            let (bag, out) = (folder.path().join("none"), out.to_owned());
+            let (run, against, namespace, goal) = (None, None, None, None);
+            let (json, seed, stochastic) = (false, 1, false);
+            let asked = crate::app::cli::BagAnalyse { bag, run, against, out, json, namespace, goal, seed, stochastic };
+            match super::bag(&BagCommand::Analyse(asked)) {
+                Err(Error::Invalid(said)) => said,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(analyse(&folder.path().join("nope/x.html")).contains("nope/x.html cannot be written, as its folder"));
+        assert!(analyse(folder.path()).contains("as it is a folder"));
+        let page = folder.path().join("x.html");
+        assert!(analyse(&page).contains("none does not exist") && !page.exists());
+        std::fs::write(&page, "older").unwrap();
+        assert!(analyse(&page).contains("none does not exist"));
+        assert_eq!(std::fs::read_to_string(&page).unwrap(), "older");
     }
 }

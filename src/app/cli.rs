@@ -299,7 +299,10 @@ fn number(text: &str) -> std::result::Result<f64, String> {
 #[cfg(feature = "torch")]
 fn point(text: &str) -> std::result::Result<[f64; 3], String> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
-    numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "three numbers are right, e.g. 0.4,0,0.5".into())
+    let finite = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite()));
+    finite
+        .and_then(|numbers| numbers.try_into().ok())
+        .ok_or_else(|| "three finite numbers are right, e.g. 0.4,0,0.5".into())
 }
 
 /// `handoff bag analyse`.
@@ -554,6 +557,16 @@ mod tests {
         let config = config::from_parameters(Value::Object(parameters)).unwrap();
         assert_eq!((config.policy.run.as_str(), config.policy.link.name()), ("runs/a b: c", "crisp"));
         assert_eq!(config.guard.scale, 0.2);
+    }
+
+    #[test]
+    #[cfg(feature = "torch")]
+    fn a_goal_that_is_no_point_is_refused_by_its_name() {
+        for goal in ["NaN,0,0", "0.4,inf,0", "0.4,0", "a,b,c"] {
+            let said = Cli::try_parse_from(["handoff", "bag", "analyse", "a", "--goal", goal]).unwrap_err().to_string();
+            assert!(said.contains("--goal") && said.contains(goal) && said.contains("three finite numbers"), "{said}");
+        }
+        assert_eq!(point("0.4, -0.1,0.5").unwrap(), [0.4, -0.1, 0.5]);
     }
 
     #[test]

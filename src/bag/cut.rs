@@ -6,7 +6,7 @@ use super::reader::{Bag, Message, Select};
 use super::storage::{Order, Topic};
 use crate::error::{Error, Result};
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 /// What to cut out.
@@ -36,15 +36,28 @@ impl Cut {
     /// start, so that what replays the part has what late subscribers would have. `progress` is told the messages written.
     pub fn write(&self, bag: &Bag, out: &Path, progress: &mut dyn FnMut(u64)) -> Result<Cutting> {
         let kept = self.kept(bag)?;
-        let first = bag.read(&Select { topics: Some(kept.clone()), ..Select::default() })?.read()?;
-        let start_ns = bag.read(&Select::default())?.read()?.map_or(0, |message| message.time_ns);
-        let (from_ns, to_ns) = self.span_ns(start_ns)?;
+        let mut damage = BTreeSet::new();
+        let mut first = |select: &Select| {
+            let mut messages = bag.read(select)?;
+            let first = messages.read()?.map(|message| message.time_ns);
+            damage.extend(messages.damage());
+            Ok::<_, Error>(first)
+        };
+        let first_kept_ns = first(&Select { topics: Some(kept.clone()), ..Select::default() })?;
+        let start_ns = first(&Select::default())?;
+        let (from_ns, to_ns) = self.span_ns(start_ns.unwrap_or(0))?;
+        if let (Some(start_ns), Some(from_secs)) = (start_ns, self.from_secs)
+            && first(&Select { from_ns, ..Select::default() })?.is_none()
+        {
+            let secs = length_secs(bag, start_ns)?;
+            return Err(Error::invalid(format!("--from {from_secs} lies behind the end: the bag is {secs:.1} s long")));
+        }
         let topics: Vec<Topic> = kept.iter().map(|&index| bag.topics()[index].clone()).collect();
         let mut folder = Folder::create(out, &topics, Split::default())?;
         let place = |topic: usize| kept.iter().position(|&kept| kept == topic).unwrap_or(usize::MAX);
         let mut carried = 0;
-        if first.is_some_and(|first| first.time_ns < from_ns) {
-            for message in latched(bag, &kept, from_ns)? {
+        if first_kept_ns.is_some_and(|first_ns| first_ns < from_ns) {
+            for message in latched(bag, &kept, from_ns, &mut damage)? {
                 folder.write(&Message { topic: place(message.topic), time_ns: from_ns, ..message })?;
                 carried += 1;
             }
@@ -55,8 +68,18 @@ impl Cut {
             folder.write(&Message { topic: place(message.topic), ..message })?;
             progress(folder.messages());
         }
-        let (written, damage) = (folder.messages() - carried, messages.damage());
+        damage.extend(messages.damage());
+        let written = folder.messages() - carried;
         folder.finish()?;
+        let mut damage: Vec<Damage> = damage.into_iter().collect();
+        damage.dedup_by(|more, less| {
+            let place = |damage: &Damage| (damage.file.clone(), damage.offset, damage.what.clone());
+            let same = place(more) == place(less);
+            if same {
+                std::mem::swap(more, less); // the read that met most of it
+            }
+            same
+        });
         Ok(Cutting { messages: written, carried, damage })
     }
 
@@ -92,21 +115,32 @@ impl Cut {
     }
 }
 
+/// From its first message to its last [s].
+fn length_secs(bag: &Bag, start_ns: i64) -> Result<f64> {
+    let mut messages = bag.read(&Select::default())?;
+    let mut end_ns = start_ns;
+    while let Some(message) = messages.read()? {
+        end_ns = end_ns.max(message.time_ns);
+    }
+    Ok(end_ns.saturating_sub(start_ns) as f64 * 1e-9)
+}
+
 /// The last messages of latched topics before a time: as many of each as its publishers keep for late subscribers.
-fn latched(bag: &Bag, kept: &[usize], before_ns: i64) -> Result<Vec<Message>> {
+fn latched(bag: &Bag, kept: &[usize], before_ns: i64, damage: &mut BTreeSet<Damage>) -> Result<Vec<Message>> {
     let topics: Vec<usize> = kept.iter().copied().filter(|&index| bag.topics()[index].latched()).collect();
     if topics.is_empty() {
         return Ok(Vec::new());
     }
     let mut last: BTreeMap<usize, VecDeque<Message>> = BTreeMap::new();
     let select = Select { topics: Some(topics), to_ns: before_ns.saturating_sub(1), ..Select::default() };
-    for message in bag.read(&select)? {
-        let message = message?;
+    let mut messages = bag.read(&select)?;
+    while let Some(message) = messages.read()? {
         let queue = last.entry(message.topic).or_default();
         if queue.len() == depth(&bag.topics()[message.topic]) {
             queue.pop_front();
         }
         queue.push_back(Message { data: Bytes::copy_from_slice(&message.data), ..message });
     }
+    damage.extend(messages.damage());
     Ok(last.into_values().flatten().collect())
 }

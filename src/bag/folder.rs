@@ -1,14 +1,14 @@
 //! Writes a bag: a folder with mcap files and metadata.yaml, as every rosbag2 since Foxy and `rosbags` read it.
 
 use super::qos;
-use super::reader::Message;
-use super::storage::Topic;
+use super::reader::{Bag, Message, Select};
+use super::storage::{Order, Topic};
 use super::write::Writer;
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Metadata 8 says the same as 9, in the form that older readers know.
@@ -43,14 +43,9 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder, which must not exist.
+    /// Makes the folder, which must not exist; that around it must.
     pub fn create(path: &Path, topics: &[Topic], split: Split) -> Result<Self> {
-        fs::create_dir(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                Error::invalid(format!("{} exists already: give another name", path.display()))
-            }
-            _ => Error::io(path)(error),
-        })?;
+        fs::create_dir(path).map_err(Error::unwritable(path))?;
         let (path, topics) = (path.to_owned(), topics.to_vec());
         let writer = file(&path, 0, &topics)?;
         let (parts, latched) = (Vec::new(), BTreeMap::new());
@@ -90,8 +85,10 @@ impl Folder {
     }
 
     fn next_file(&mut self, time_ns: i64) -> Result<()> {
-        self.close()?;
-        self.writer = file(&self.path, self.parts.len(), &self.topics)?;
+        self.writer.finish()?;
+        let next = file(&self.path, self.parts.len() + 1, &self.topics)?;
+        self.close();
+        self.writer = next;
         (self.bytes, self.start_ns) = (0, Some(time_ns));
         for (&topic, queue) in &self.latched {
             for data in queue {
@@ -101,18 +98,35 @@ impl Folder {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<()> {
-        self.writer.finish()?;
+    /// The file that is being written is complete.
+    fn close(&mut self) {
         let (span_ns, counts) = self.writer.written();
         self.parts.push((name(&self.path, self.parts.len()), span_ns, counts));
-        Ok(())
     }
 
     /// Writes the end of the file, and metadata.yaml.
     pub fn finish(mut self) -> Result<()> {
-        self.close()?;
+        if let Err(error) = self.writer.finish() {
+            return Err(self.broken(error, 0));
+        }
+        self.close();
         let path = self.path.join("metadata.yaml");
         fs::write(&path, self.metadata()).map_err(Error::io(&path))
+    }
+
+    /// Ends after a failed write, which is not tried again: the error, with the messages that can be read back and those that cannot.
+    /// `unwritten`: messages that it refused.
+    pub fn broken(self, error: Error, unwritten: u64) -> Error {
+        let Error::Io { path, source } = error else { return error };
+        let (whole, begun) = (self.messages_in_parts(), self.writer.messages());
+        let last = self.path.join(name(&self.path, self.parts.len()));
+        drop(self.writer); // writes what it still can
+        let kept = readable(&last).unwrap_or(0).min(begun);
+        let lost = begun - kept + unwritten;
+        let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        let remedy = if full { "; free some space" } else { "" };
+        let sentence = format!("{source}: {} messages kept, {lost} lost{remedy}", whole + kept);
+        Error::Io { path, source: io::Error::new(source.kind(), sentence) }
     }
 
     fn metadata(&self) -> String {
@@ -168,6 +182,17 @@ impl Folder {
 pub(super) fn depth(topic: &Topic) -> usize {
     let offers = topic.offers.iter().filter(|qos| qos.transient_local == Some(true));
     offers.map(|qos| qos.depth.unwrap_or(MAX_LATCHED)).fold(0, u64::saturating_add).clamp(1, MAX_LATCHED) as usize
+}
+
+/// Messages that can be read from a file.
+fn readable(path: &Path) -> Result<u64> {
+    let bag = Bag::open(path)?;
+    let mut messages = bag.read(&Select { order: Order::Recorded, ..Select::default() })?;
+    let mut count = 0;
+    while messages.read()?.is_some() {
+        count += 1;
+    }
+    Ok(count)
 }
 
 fn name(folder: &Path, number: usize) -> String {

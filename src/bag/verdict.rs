@@ -142,12 +142,20 @@ impl Verdict {
 
     fn learning(&mut self, survey: &Survey, contract: Option<&Contract>) {
         let given = contract.map(|contract| hex::encode(contract.hash()));
-        let known = |hash: &String| survey.contracts.contains_key(hash) || given.as_ref() == Some(hash);
         let (mut usable, mut strange) = (0, 0);
-        for (hash, steps) in &survey.transitions {
-            *(if known(hash) { &mut usable } else { &mut strange }) += steps;
+        for (hash, steps) in survey.transitions.iter().filter(|(_, steps)| 0 < **steps) {
+            match &given {
+                Some(given) if given != hash => {
+                    let [theirs, ours] = [hash, given].map(|hash| hash.get(..8).unwrap_or(hash));
+                    let sentence =
+                        format!("{steps} transitions are of the contract {theirs}, not of the run's ({ours})");
+                    self.say(Purpose::Learning, false, sentence);
+                }
+                None if !survey.contracts.contains_key(hash) => strange += steps,
+                _ => usable += steps,
+            }
         }
-        if usable == 0 && strange == 0 {
+        if survey.transitions.values().all(|&steps| steps == 0) {
             self.say(Purpose::Learning, false, format!("it holds no transitions: record transitions ({TRANSITIONS})"));
         }
         if 0 < strange {

@@ -76,8 +76,9 @@ pub fn damage(survey: &Survey) -> Vec<String> {
 
 fn head(survey: &Survey) -> String {
     let storages: Vec<&str> = survey.storages.iter().copied().collect();
-    let mut head = format!("{}: {}", survey.path.display(), storages.join(" and "));
-    if survey.files != 1 {
+    let storages = if storages.is_empty() { "no file".to_owned() } else { storages.join(" and ") };
+    let mut head = format!("{}: {storages}", survey.path.display());
+    if 1 < survey.files {
         let _ = write!(head, ", {} files", survey.files);
     }
     if let Some(version) = survey.metadata_version {

@@ -25,6 +25,16 @@ const DENAVIT_HARTENBERG: [(f64, f64, f64); ARM_DOF] = [
 /// The flange lies this far along z of link 7 [m] (same table).
 const LINK7_FROM_FLANGE_M: f64 = 0.107;
 
+/// The TCP comes no farther from the shoulder [m]: the lengths from shoulder to elbow, to wrist and to TCP in one line
+/// (Denavit-Hartenberg parameters; the limits of the joints may keep it nearer).
+pub const REACH_M: f64 = 0.9474;
+
+/// How far a point of the base frame lies from the shoulder, the origin of links 1 and 2 [m].
+pub fn from_shoulder_m(point: &[f64; 3]) -> f64 {
+    let [(_, height, _), ..] = DENAVIT_HARTENBERG;
+    Vector3::new(point[0], point[1], point[2] - height).norm()
+}
+
 /// `base_from_link` of links 0 to 7 (0 is the base). Link i turns about its own z.
 pub fn link_frames(q: &[f64; ARM_DOF]) -> [Isometry3<f64>; ARM_DOF + 1] {
     let mut frames = [Isometry3::identity(); ARM_DOF + 1];
@@ -82,6 +92,14 @@ mod tests {
         assert_near(forward(&READY).translation.vector, [0.30689, 0.0, 0.59028], 5e-6);
         let menagerie_home = [0.0, 0.0, 0.0, -FRAC_PI_2, 0.0, FRAC_PI_2, -FRAC_PI_4];
         assert_near(forward(&menagerie_home).translation.vector, [0.5545, 0.0, 0.6245], 5e-6);
+    }
+
+    #[test]
+    fn the_arm_in_one_line_reaches_as_far_as_it_can() {
+        let angles = || (0..=628).map(|step| 0.01 * f64::from(step));
+        let tips = angles().flat_map(|elbow| angles().map(move |wrist| tcp(&[0.3, 0.5, 0.0, elbow, 0.0, wrist, 0.0])));
+        let farthest = tips.map(|tip| from_shoulder_m(&tip.translation.vector.into())).fold(0.0, f64::max);
+        assert!((farthest - REACH_M).abs() < 1e-4 && farthest < REACH_M, "{farthest}");
     }
 
     #[test]

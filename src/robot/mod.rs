@@ -8,7 +8,9 @@ pub use capsules::{
     CAPSULES, Capsule, HAND, PAIRS, Segment, floor_clearance, floor_clearance_of, place, self_clearance,
     self_clearance_of,
 };
-pub use kinematics::{HAND_FROM_TCP_M, READY, flange_from_hand, forward, jacobian, link_frames, tcp};
+pub use kinematics::{
+    HAND_FROM_TCP_M, REACH_M, READY, flange_from_hand, forward, from_shoulder_m, jacobian, link_frames, tcp,
+};
 pub use limits::{Limits, PerJoint, VelocityCurve};
 
 use serde::{Deserialize, Serialize};

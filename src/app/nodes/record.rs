@@ -66,9 +66,17 @@ pub(in crate::app) fn record(arguments: &BagRecord) -> Result<String> {
     let (done, outcome) = mpsc::channel();
     let (told, ended) = tokio::sync::oneshot::channel();
     let work = move || {
-        let recorded = tap(node, &wanted, &|| shutdown.requested(), &mut |heard| take(&mut folder, heard));
+        let mut unwritten = 0;
+        let recorded = tap(node, &wanted, &|| shutdown.requested(), &mut |heard| {
+            let message = matches!(heard, Heard::Message(..));
+            take(&mut folder, heard).inspect_err(|_| unwritten += u64::from(message))
+        });
         let messages = folder.messages();
-        let _waited_for = done.send(recorded.and(folder.finish()).map(|()| messages));
+        let ended = match recorded {
+            Err(error @ Error::Io { .. }) => Err(folder.broken(error, unwritten)),
+            recorded => recorded.and(folder.finish()),
+        };
+        let _waited_for = done.send(ended.map(|()| messages));
         let _waited_for = told.send(());
     };
     std::thread::Builder::new()

@@ -94,6 +94,29 @@ fn what_cannot_be_cut_is_refused_in_a_sentence() {
     assert!(refusal(Cut { to_secs: Some(f64::NAN), ..Cut::default() }, "a").contains("--to NaN"));
     std::fs::create_dir(folder.path().join("b")).unwrap();
     assert!(refusal(Cut::default(), "b").contains("exists already"));
+    let late = Cut { from_secs: Some(1e9), topics: vec!["/latched".into()], ..Cut::default() };
+    assert!(refusal(late, "a").contains("--from 1000000000 lies behind the end: the bag is 5.5 s long"));
+    assert!(!folder.path().join("a").exists());
+    // a topic that says nothing in a span of the bag is none of that
+    let silent = Cut { from_secs: Some(3.0), topics: vec!["/latched".into()], ..Cut::default() };
+    let cutting = silent.write(&source, &folder.path().join("c"), &mut |_| {}).unwrap();
+    assert_eq!((cutting.messages, cutting.carried), (0, 2));
+}
+
+#[test]
+fn a_place_where_no_bag_can_be_is_refused_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let places = [
+        (folder.path().join("none/a"), "its folder does not exist or takes nothing new"),
+        (PathBuf::from("/proc/handoff"), "its folder does not exist or takes nothing new"),
+        (folder.path().join("file/a"), "what it lies in is no folder"),
+        (folder.path().to_owned(), "it exists already"),
+    ];
+    for (place, why) in places {
+        let Err(Error::Invalid(said)) = Folder::create(&place, &[], Split::default()) else { panic!("{place:?}") };
+        assert_eq!(said, format!("{} cannot be written, as {why}: give another name", place.display()));
+    }
 }
 
 #[test]
@@ -153,6 +176,67 @@ fn the_damage_of_the_source_is_told() {
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let cutting = Cut::default().write(&Bag::open(&path).unwrap(), &folder.path().join("out"), &mut |_| {}).unwrap();
     assert!(50 < cutting.messages && !cutting.damage.is_empty());
+}
+
+#[test]
+fn damage_before_the_span_is_told_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |number: i64| folder.path().join(format!("a_{number}.mcap"));
+    for number in 0..2 {
+        let topics = [topic("/latched", "std_msgs/msg/String", true, 1)];
+        let mut writer = Writer::new(&name(number), std::fs::File::create(name(number)).unwrap(), &topics).unwrap();
+        for at in 0..10 {
+            let time_ns = (10 * number + at) * 1_000_000_000;
+            let data = Bytes::from_static(&[0, 1, 0, 0, 2, 0, 0, 0, b'a', 0]);
+            writer.write(&Message { topic: 0, time_ns, sent_ns: time_ns, data }).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+    // the first file's chunk, in its middle
+    let mut bytes = std::fs::read(name(0)).unwrap();
+    let chunk = bytes.windows(4).position(|bytes| bytes == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[chunk + 12] ^= 0xff;
+    std::fs::write(name(0), bytes).unwrap();
+    let bag = Bag::open(folder.path()).unwrap();
+    let looked = bag.damage().len();
+    let cut = Cut { from_secs: Some(5.0), ..Cut::default() };
+    let cutting = cut.write(&bag, &folder.path().join("out"), &mut |_| {}).unwrap();
+    assert_eq!(cutting.messages, 5); // the first that can be read is at 10 s
+    assert_eq!(cutting.damage.len(), looked + 1, "{:?}", cutting.damage);
+    assert!(cutting.damage.iter().any(|damage| damage.file == name(0) && damage.messages != Some(0)));
+}
+
+#[test]
+fn a_write_that_fails_says_what_is_kept_and_what_is_lost() {
+    use rand::Rng as _;
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = super::make::rng(2);
+    let mut message = |time_ns: i64| {
+        let mut data = vec![0; 10_000]; // does not compress
+        rng.fill_bytes(&mut data);
+        Message { topic: 0, time_ns, sent_ns: time_ns, data: data.into() }
+    };
+    let split = Split { bytes: Some(3_000_000), span_ns: None };
+    let stream = [topic("/stream", "std_msgs/msg/String", false, 1)];
+    let sentence = |torn: bool, out: &Path, message: &mut dyn FnMut(i64) -> Message| {
+        let mut bag = Folder::create(out, &stream, split).unwrap();
+        std::fs::create_dir(out.join(format!("{}_1.mcap", out.file_name().unwrap().display()))).unwrap();
+        (0..300).for_each(|time_ns| bag.write(&message(time_ns)).unwrap());
+        assert!(bag.write(&message(300)).is_err(), "there is no room for the next file");
+        if torn {
+            let file = out.join(format!("{}_0.mcap", out.file_name().unwrap().display()));
+            std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(2_000_000).unwrap();
+        }
+        let full = Error::io(out)(io::Error::from(io::ErrorKind::StorageFull));
+        bag.broken(full, 1).to_string()
+    };
+    let said = sentence(false, &folder.path().join("whole"), &mut message);
+    assert!(said.ends_with(": 300 messages kept, 1 lost; free some space"), "{said}");
+    let out = folder.path().join("torn");
+    let said = sentence(true, &out, &mut message);
+    let kept = read(&out.join("torn_0.mcap")).unwrap().0.len();
+    assert!((100..200).contains(&kept), "{kept} of 200 in two thirds of the file");
+    assert!(said.ends_with(&format!(": {kept} messages kept, {} lost; free some space", 301 - kept)), "{said}");
 }
 
 /// A disk with so many bytes left.

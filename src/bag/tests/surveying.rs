@@ -155,6 +155,40 @@ fn transitions_of_a_known_contract_are_fit_for_learning() {
 }
 
 #[test]
+fn of_a_given_contract_only_its_own_transitions_are_fit_for_learning() {
+    let mut survey = Recording::new().weights(1..=1).survey();
+    let own = hex::encode(contract().hash());
+    let other = Contract { control_period_secs: 0.05, ..contract() };
+    survey.transitions = [(own.clone(), 40), ("0123456789abcdef".into(), 2)].into();
+    let judge = |survey: &Survey, contract: &Contract| {
+        let verdict = Verdict::new(survey, None, Some(contract));
+        let learning = verdict.findings.iter().filter(|finding| finding.purpose == Purpose::Learning);
+        let said: Vec<String> = learning.map(|finding| finding.sentence.clone()).collect();
+        (verdict.fit(Purpose::Learning), said)
+    };
+    let strange = |steps: u64, hash: &str, contract: &Contract| {
+        let ours = &hex::encode(contract.hash())[..8];
+        format!("{steps} transitions are of the contract {}, not of the run's ({ours})", &hash[..8])
+    };
+    let few = strange(2, "0123456789abcdef", &contract());
+    assert_eq!(judge(&survey, &contract()), (false, vec![few, "it holds 40 transitions".into()]));
+    survey.transitions.remove("0123456789abcdef");
+    assert_eq!(judge(&survey, &contract()), (true, vec!["it holds 40 transitions".into()]));
+    // the bag has the weights of these transitions, but another run is asked about
+    assert_eq!(judge(&survey, &other), (false, vec![strange(40, &own, &other)]));
+}
+
+#[test]
+fn a_folder_without_files_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "rosbag2_bagfile_information: {version: 5, message_count: 0, relative_file_paths: []}";
+    std::fs::write(folder.path().join("metadata.yaml"), text).unwrap();
+    let said = crate::report::bag::survey(&survey(folder.path()));
+    let head = format!("{}: no file, metadata 5\n0 messages", folder.path().display());
+    assert!(said.starts_with(&head), "{said}");
+}
+
+#[test]
 fn what_is_missing_or_foreign_is_said_in_a_sentence() {
     let refusal = |survey: &Survey, namespace: Option<&str>| {
         let (fit, said) = judge(survey, Purpose::Analysis, namespace);
