@@ -27,7 +27,7 @@ const LINK7_FROM_FLANGE_M: f64 = 0.107;
 
 /// The TCP comes no farther from the shoulder [m]: the lengths from shoulder to elbow, to wrist and to TCP in one line
 /// (Denavit-Hartenberg parameters; the limits of the joints may keep it nearer).
-pub const REACH_M: f64 = 0.9474;
+pub const REACH_M: f64 = 0.94742;
 
 /// How far a point of the base frame lies from the shoulder, the origin of links 1 and 2 [m].
 pub fn from_shoulder_m(point: &[f64; 3]) -> f64 {
