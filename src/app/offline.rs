@@ -37,7 +37,7 @@ pub fn algorithm(config: &Config, prefixes: &[PathBuf]) -> Result<Offline> {
     Offline::new(contract, &config.learner, dataset, config.algo == Algo::Bc, seed)
 }
 
-/// Learns until the budget is spent, saves, and looks at the test episodes.
+/// Learns until the budget is spent, and saves.
 pub fn train(config: &Config, algorithm: Offline) -> Result<()> {
     let mut watch = Watch::new(Path::new(&config.learner.run_dir), config.option_count(), "");
     let (mut trainer, _) = Trainer::open_with(config, Box::new(algorithm))?;
