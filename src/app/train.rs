@@ -51,8 +51,13 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if arguments.resume.is_none() {
         inherit(&mut config)?;
     }
-    if arguments.serial && config.algo.off_policy() {
-        // In one loop nothing runs beside learning: waiting for it costs nothing, and what waits can be saved.
+    if arguments.serial {
+        if arguments.update_mode.as_deref() == Some("async") {
+            return Err(Error::invalid(
+                "--serial is synchronous: in one loop nothing runs beside learning; leave out --update-mode async",
+            ));
+        }
+        // waiting costs nothing there, and between two updates all can be saved
         config.learner.update_mode = UpdateMode::Sync;
     }
     if config.algo.offline() {
@@ -199,11 +204,15 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     let rollouts = config.train.rollouts;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.sim.threads == 0 { (cores / rollouts).max(1) } else { config.sim.threads };
-    let without_replay = config.learner.without_replay;
-    let learner = move |restarts: u64| match restarts {
-        0 => vec![format!("learner.without_replay:={without_replay}")],
-        _ => Vec::new(),
+    let newest =
+        |folder: &Path| RunDir::open(folder).and_then(|folder| folder.checkpoint(Which::Newest)).ok().flatten();
+    let (without_replay, first, run) = (config.learner.without_replay, newest(folder), folder.to_owned());
+    // a learner that dies before it saves anew starts with what this start was told
+    let learner = move |_| {
+        vec![format!("learner.without_replay:={}", without_replay && first.is_some() && newest(&run) == first)]
     };
+    // a training that goes on draws anew
+    let before = RunDir::open(folder).and_then(|folder| folder.life()).map_or(0, |life| u64::from(life) << 32);
     let mut nodes = vec![node("learner", "learner", "/", file.clone(), learner)];
     let (links, robots) = (config.rollout.on_link, config.train.robots());
     let ours = !links || config.policy.link == Preset::Sim;
@@ -215,7 +224,7 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
             vec![
                 format!("rollout.id:=r{index}"),
                 format!("rollout.index:={index}"),
-                format!("rollout.restarts:={restarts}"),
+                format!("rollout.restarts:={}", before + restarts),
                 format!("rollout.num_envs:={envs}"),
                 format!("sim.threads:={threads}"),
                 format!("core:={core}"),
