@@ -357,3 +357,50 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 fn say(line: &str) {
     tracing::info!("{line}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arguments of one node of a training in this folder, after some restarts.
+    fn arguments(config: &Config, folder: &Path, name: &str, restarts: u64) -> Vec<String> {
+        let nodes = nodes(config, folder);
+        (nodes.iter().find(|node| node.name == name).unwrap().arguments)(restarts)
+    }
+
+    #[test]
+    fn a_training_that_goes_on_draws_anew() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::create_at(&parent.path().join("run"), "").unwrap();
+        let config = Config::default();
+        let draws = |restarts| {
+            let arguments = arguments(&config, run.path(), "rollout1", restarts);
+            arguments.into_iter().find(|argument| argument.starts_with("rollout.restarts:=")).unwrap()
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for start in 0..3 {
+            assert!((0..3).all(|restarts| seen.insert(draws(restarts))), "start {start}: {seen:?}");
+            run.start_life().unwrap();
+            run.start_life().unwrap(); // the learner was restarted, too
+        }
+        assert!(seen.contains("rollout.restarts:=0"));
+    }
+
+    #[test]
+    fn what_a_start_leaves_out_is_left_out_until_it_has_saved() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::create_at(&parent.path().join("run"), "").unwrap();
+        let mut config = Config::default();
+        config.learner.without_replay = true;
+        let told = |nodes: &[Node], restarts| {
+            (nodes[0].arguments)(restarts).contains(&"learner.without_replay:=true".to_owned())
+        };
+        assert!(!told(&nodes(&config, run.path()), 0), "there is nothing to leave out");
+        let checkpoint = |updates: u64| run.checkpoint_folder().join(format!("{updates:010}"));
+        std::fs::create_dir_all(checkpoint(500)).unwrap();
+        let nodes = nodes(&config, run.path());
+        assert!(told(&nodes, 0) && told(&nodes, 1));
+        std::fs::create_dir_all(checkpoint(1000)).unwrap();
+        assert!(!told(&nodes, 2), "it is this training's own replay");
+    }
+}
