@@ -1,5 +1,6 @@
 //! The nodes wired to ROS: parameters in, topics to channels and back. What they do is in `node`.
 
+mod arm;
 mod health;
 mod learner;
 mod policy;
