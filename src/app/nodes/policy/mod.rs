@@ -3,7 +3,7 @@
 mod health;
 
 use super::arm::{self, Asked, Ears};
-use super::wire::{Drops, convert, joints, to_topic, topic_of};
+use super::wire::{Drops, QUEUE, Queue, convert, joints, to_topic, topic_of};
 use super::{run, start_with};
 use crate::app::cli;
 use crate::config::{Config, Seed};
@@ -101,10 +101,13 @@ fn hear(
     drops: &Drops,
     heard: &mut Vec<(String, Qos)>,
 ) -> Result<Inputs> {
-    let (led, led_in) = watch::channel(None);
+    let (led, led_in) = mpsc::channel(QUEUE);
     if link.form == Form::Positions {
+        let mut led = Queue::new(link.commands, led, drops);
         node.subscribe(link.commands, ros::newest(), move |message: msg::JointState| {
-            led.send_replace(joints(message).ok()); // what is unreadable leads nothing
+            if let Ok(command) = joints(message) {
+                led.put(command); // what is unreadable leads nothing
+            }
         })?;
     }
     let Ears { states, clock, publishers } = arm::hear(node, config, link, drops, heard)?;
