@@ -9,7 +9,8 @@ use crate::config::{Config, Seed};
 use crate::contract::Snapshot;
 use crate::data::{GoalPose, Scene};
 use crate::error::{Error, Result};
-use crate::link::{Command, Form, Link, described_limits, joint_names};
+use crate::guard::Mode;
+use crate::link::{Command, Form, Link, ROBOT_STATE, described_limits, joint_names};
 use crate::node::policy::{Inputs, Outputs, Pilot, Request, Settings, Status, run as pilot_run};
 use crate::node::{Output, Shutdown};
 use crate::policy::Sampling;
@@ -19,7 +20,7 @@ use crate::run::{RunDir, Which, load_snapshot};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 /// How long a service waits for the actor.
@@ -28,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const DESCRIPTION: Duration = Duration::from_secs(30);
 /// How often the writers of the command topic are counted.
 const WRITERS: Duration = Duration::from_millis(100);
+/// The robot's mode comes a thousand times a second; it is handed on this often, and when it has changed.
+const MODES: Duration = Duration::from_millis(20);
 
 /// What a person asks of an actor, and where the answer goes.
 type Asked<R = Request> = (R, SyncSender<Result<&'static str>>);
@@ -169,7 +172,33 @@ fn hear(
         Ok(found) => drop(writers.send_replace(found.len())),
         Err(error) => tracing::warn!("{error}"),
     });
-    Ok(Inputs { states: states_in, led: led_in, weights, goal: goal_in, clock: clock_in, publishers, requests })
+    let modes = modes(node, config, link, drops)?;
+    Ok(Inputs { states: states_in, led: led_in, weights, goal: goal_in, clock: clock_in, publishers, modes, requests })
+}
+
+/// The robot's modes; refused where the guard requires them and none can be heard.
+fn modes(node: &mut Node, config: &Config, link: Link, drops: &Drops) -> Result<mpsc::Receiver<Mode>> {
+    let (modes, heard) = mpsc::channel(QUEUE);
+    let (mut modes, mut last) = (Queue::new(ROBOT_STATE, modes, drops), None::<(Mode, Instant)>);
+    let each = move |mode| {
+        if last.is_none_or(|(before, at)| before != mode || MODES <= at.elapsed()) {
+            last = Some((mode, Instant::now()));
+            modes.put(mode);
+        }
+    };
+    let can = !link.simulated && node.hear_modes(ROBOT_STATE, each)?;
+    if config.guard.require_mode && !can {
+        let why = if link.simulated {
+            "a simulator has no robot mode: false is right"
+        } else {
+            "this program was built without franka_msgs, in which a robot tells its mode: source them and build again"
+        };
+        return Err(Error::invalid(format!(
+            "guard.require_mode = true with policy.link = {}: {why}",
+            config.policy.link.name()
+        )));
+    }
+    Ok(heard)
 }
 
 fn say(node: &mut Node, link: Link, lifecycle: Lifecycle, status: Output<Status>) -> Result<Outputs> {
