@@ -63,7 +63,7 @@ pub struct AdmissionTotals {
     pub suspect: u64,
 }
 
-/// The streams as a checkpoint keeps them (P10).
+/// The streams as a checkpoint keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -102,7 +102,7 @@ impl Stream {
     }
 }
 
-/// The learner's side (P1, P3, P4, P5, P10).
+/// The learner's side.
 pub struct Admission {
     run: Uuid,
     life: u32,

@@ -27,7 +27,7 @@ pub struct GatherCounters {
     pub dropped_out: u64,
 }
 
-/// The store of the update being gathered (P7). Synchronous: all of the open phase. Asynchronous: first in, first out,
+/// The store of the update being gathered. Synchronous: all of the open phase. Asynchronous: first in, first out,
 /// at most two updates; what does not fit waits outside, unconsumed, so that its stream's window slides later.
 pub struct Gather {
     mode: UpdateMode,

@@ -68,7 +68,6 @@ fn messages(bag: &Bag) -> Vec<Value> {
 }
 
 #[test]
-#[ignore = "topics know no order among them: a command may come after the state that follows it"]
 fn a_bag_that_is_played_into_a_dry_policy_is_decided_as_its_analysis_says() {
     alone("ros::bags::a_bag_that_is_played_into_a_dry_policy_is_decided_as_its_analysis_says", &[], || {
         let folder = tempfile::tempdir().unwrap();

@@ -132,8 +132,13 @@ impl World {
         self.now += TICK;
         self.pilot.clock(self.stamp, self.now);
         self.pilot.publishers(1);
-        let acts = self.pilot.states(&seen(self.state()), self.now).unwrap();
+        let mut acts = self.pilot.states(&seen(self.state()), self.now).unwrap();
         self.targets.extend(acts.target);
+        self.pilot.value(&mut acts).unwrap();
+        if let (Some(option), Some(decided)) = (&acts.option, &acts.decided) {
+            let critic = Policy::new(&snapshot(option.version)).unwrap();
+            assert_eq!(option.option_values, critic.values(&decided.observation).unwrap());
+        }
         self.options.extend(acts.option);
         self.obey(acts.command);
     }
