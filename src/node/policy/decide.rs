@@ -43,12 +43,12 @@ impl Pilot {
             let said = loaded.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
             self.trouble = said.err().map(|error| error.to_string());
         }
-        let switched = choice.option != choice.option_prev;
+        let (switched, version) = (choice.option != choice.option_prev, loaded.policy.version());
         acts.target = Some(self.joints.command(measured.stamp_secs, &target));
         acts.scene = Some(self.scene(measured, &goal, choice.option, contract.options.count));
         acts.option = Some(OptionState {
             stamp_secs: measured.stamp_secs,
-            version: loaded.policy.version(),
+            version,
             env: 0,
             option: choice.option,
             duration: decision.next.age,
