@@ -182,11 +182,11 @@ fn hear(
 /// The robot's modes; refused where the guard requires them and none can be heard.
 fn modes(node: &mut Node, config: &Config, link: Link, drops: &Drops) -> Result<mpsc::Receiver<Mode>> {
     let (modes, heard) = mpsc::channel(QUEUE);
-    let (mut modes, mut last) = (Queue::new(ROBOT_STATE, modes, drops), None::<(Mode, Instant)>);
+    let (mut modes, mut last) = (Queue::new(ROBOT_STATE, modes, drops), None::<(u8, Instant)>);
     let each = move |mode| {
         if last.is_none_or(|(before, at)| before != mode || MODES <= at.elapsed()) {
             last = Some((mode, Instant::now()));
-            modes.put(mode);
+            modes.put(Mode::from_code(mode));
         }
     };
     let can = !link.simulated && node.hear_modes(ROBOT_STATE, each)?;
