@@ -1,9 +1,13 @@
-//! Lets the program find libtorch and MuJoCo where they were at the build, and links CUDA where it is complete.
+//! Lets the program find libtorch and MuJoCo where they were at the build, links CUDA where it is complete, and says whether
+//! franka_ros2's messages are there.
 
 use std::{env, path::PathBuf};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(franka_msgs)");
+    #[cfg(feature = "ros")]
+    find_messages();
     if env::var_os("CARGO_FEATURE_SIM").is_some()
         && let Some(folder) = folder("MUJOCO_DYNAMIC_LINK_DIR")
     {
@@ -13,6 +17,16 @@ fn main() {
         && let Some(torch) = folder("LIBTORCH")
     {
         link_torch(&torch);
+    }
+}
+
+/// The cfg `franka_msgs`, where r2r makes a type for the robot's state.
+#[cfg(feature = "ros")]
+fn find_messages() {
+    r2r_common::print_cargo_watches();
+    let found = r2r_common::get_wanted_messages();
+    if found.iter().any(|message| message.module == "franka_msgs" && message.name == "FrankaRobotState") {
+        println!("cargo:rustc-cfg=franka_msgs");
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Config {
     pub state_timeout_secs: f64,
     /// A policy target older than this leads to a hold, 0.003 to 5, at least 1.5 control periods [s].
     pub policy_timeout_secs: f64,
-    /// Whether the link tells a robot mode; then none is no permission.
+    /// Whether a robot mode is required: then none is no permission.
     pub require_mode: bool,
     /// A robot mode older than this is none, 0.01 to 10 [s].
     pub mode_timeout_secs: f64,

@@ -16,6 +16,9 @@ use crate::guard;
 use crate::robot::{ARM_DOF, Robot};
 use serde::{Deserialize, Serialize};
 
+/// Where franka_ros2 tells its robot's state, the mode among it (v3.4.0, franka_robot_state_broadcaster), relative to the namespace.
+pub const ROBOT_STATE: &str = "franka_robot_state_broadcaster/robot_state";
+
 /// The robots' ways of speaking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -142,7 +145,7 @@ impl Preset {
                 ..guard::Config::simulation()
             }
         } else {
-            // without franka_msgs no robot mode is heard
+            // not every driver tells a robot mode, nor does every build hear it
             guard::Config {
                 command_rate_hz: 100.0,
                 require_mode: false,

@@ -3,6 +3,7 @@
 
 mod convert;
 mod diagnostics;
+mod franka;
 mod graph;
 mod lifecycle;
 mod logs;

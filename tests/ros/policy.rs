@@ -103,6 +103,37 @@ fn a_description_of_another_arm_is_refused() {
 }
 
 #[test]
+#[cfg_attr(not(franka_msgs), ignore = "built without franka_msgs: scripts/test_franka.sh")]
+fn an_fr3_is_moved_while_its_mode_allows_and_after_a_stop_once_recovered_and_armed() {
+    alone("ros::policy::an_fr3_is_moved_while_its_mode_allows_and_after_a_stop_once_recovered_and_armed", &[], || {
+        let folder = tempfile::tempdir().unwrap();
+        let run = a_run(folder.path(), Robot::Both);
+        let parameters = ["-p", "robot:=fr3", "-p", "guard.require_mode:=true"];
+        let arguments = ["policy", "--run", &run, "--link", "franka_fr3", "--ros-args"];
+        let _node = node(&[&arguments[..], &parameters].concat());
+        Script::start("policy_franka.py", &[]).succeeded_within(PATIENCE);
+    });
+}
+
+#[test]
+fn a_mode_that_cannot_be_heard_cannot_be_required() {
+    alone("ros::policy::a_mode_that_cannot_be_heard_cannot_be_required", &[], || {
+        let mut links = vec![("isaac", "a simulator has no robot mode")];
+        if !cfg!(franka_msgs) {
+            links.push(("crisp", "this program was built without franka_msgs"));
+        }
+        for (link, why) in links {
+            let mut node = Command::new(env!("CARGO_BIN_EXE_handoff"));
+            node.args(["policy", "--link", link, "--ros-args", "-p", "guard.require_mode:=true"]);
+            let output = node.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains(&format!("guard.require_mode = true with policy.link = {link}: {why}")), "{said}");
+        }
+    });
+}
+
+#[test]
 fn ros2_lifecycle_leads_it_as_any_managed_node() {
     alone("ros::policy::ros2_lifecycle_leads_it_as_any_managed_node", &[], || {
         let mut learner = Node::start("learner").unwrap();

@@ -12,19 +12,16 @@ use crate::guard::{Mode, Reason, Reasons, Recovery, State, check_scale};
 use crate::robot::{ARM_DOF, PerJoint};
 
 impl Guard {
-    /// Arms: the arm is anchored, at rest, where the robot is commanded to be, or else where it stands. Where the robot does not
-    /// tell, it is commanded to be where the last command left it, as long as nothing speaks against it: it stands within half
-    /// the leash of it, and there was no fault, no reset, no loss of its states and no other writer since. Refused with what is missing.
+    /// Arms: the arm is anchored, at rest, where the last command left it, as long as nothing speaks against it: it stands within
+    /// half the leash of it, and there was no fault, no reset, no loss of its states and no other writer since; or else where it
+    /// stands. Refused with what is missing.
     pub fn arm(&mut self, now_secs: f64) -> Result<()> {
         let measured = self.ready(now_secs).or_else(|why| invalid(format!("not armed: {why}")))?;
-        let near = |position: &PerJoint, most: f64| {
+        let near = |position: &PerJoint| {
             let off = |joint: usize| (position[joint] - measured.position[joint]).abs();
-            (0..ARM_DOF).all(|joint| off(joint) <= most) && self.limits.outside(position).is_none()
+            (0..ARM_DOF).all(|joint| off(joint) <= 0.5 * self.config.leash_rad)
         };
-        let leash = self.config.leash_rad;
-        let told = self.desired.filter(|(_, at)| !self.is_old(*at, now_secs)).map(|(position, _)| position);
-        let kept = self.kept.filter(|position| near(position, 0.5 * leash));
-        let anchor = told.filter(|position| near(position, leash)).or(kept).unwrap_or(measured.position);
+        let anchor = self.kept.filter(near).unwrap_or(measured.position);
         let tick_secs = self.config.tick_secs();
         let law = Law::new(self.config.smoothing_periods * self.contract.control_period_secs, tick_secs);
         let speed = self.config.tcp_speed_m_per_sec;

@@ -34,13 +34,6 @@ impl Guard {
         Ok(())
     }
 
-    /// The joint state that the robot itself is commanded to, where the link tells one: the anchor of the next arming.
-    pub fn observe_desired(&mut self, states: &JointStates<'_>, now_secs: f64) -> Result<()> {
-        let (position, _) = self.read(states)?;
-        self.desired = Some((position, now_secs));
-        Ok(())
-    }
-
     fn read(&mut self, states: &JointStates<'_>) -> Result<(PerJoint, Option<PerJoint>)> {
         let count = states.names.len();
         let read = self.names.places(states.names, true).and_then(|places| {

@@ -36,47 +36,6 @@ fn the_first_command_is_the_anchor_at_rest() {
     assert!((moved - 999e-9 / 6.0).abs() < 1e-13, "{moved}");
 }
 
-#[test]
-fn the_anchor_is_where_the_robot_is_commanded_if_it_tells() {
-    let desired = ready_with(3, 0.01);
-    let tell = |bench: &mut Bench, desired: &PerJoint| {
-        let names = bench.names.clone();
-        let states = JointStates { names: &names, positions: desired, velocities: &[], stamp_secs: 0.0 };
-        bench.guard.observe_desired(&states, bench.now).unwrap();
-    };
-    let mut bench = Bench::ready();
-    tell(&mut bench, &desired);
-    bench.arm();
-    assert_eq!(bench.tick().unwrap().positions, desired);
-    // too old, or too far: measured
-    let mut bench = Bench::ready();
-    tell(&mut bench, &desired);
-    bench.now += 0.11;
-    bench.arm();
-    assert_eq!(bench.tick().unwrap().positions, READY);
-    let mut bench = Bench::ready();
-    tell(&mut bench, &ready_with(3, 0.21));
-    bench.arm();
-    assert_eq!(bench.tick().unwrap().positions, READY);
-    let mut bench = Bench::ready();
-    tell(&mut bench, &ready_with(3, -0.21));
-    bench.arm();
-    assert_eq!(bench.tick().unwrap().positions, READY);
-}
-
-#[test]
-fn a_robot_that_is_commanded_out_of_its_range_is_no_anchor() {
-    let mut at = READY;
-    at[6] = 2.89; // the range ends at 2.8973
-    let mut bench = Bench::new(Config::default(), Robot::Panda, at);
-    let (names, mut desired) = (bench.names.clone(), at);
-    desired[6] = 2.90;
-    let states = JointStates { names: &names, positions: &desired, velocities: &[], stamp_secs: 0.0 };
-    bench.guard.observe_desired(&states, bench.now).unwrap();
-    bench.arm();
-    assert_eq!(bench.tick().unwrap().positions, at);
-}
-
 /// Armed and disarmed; then the arm sags by so much, `then` happens, and it is armed again. The last and the next command.
 fn armed_again(sag: f64, then: impl Fn(&mut Bench)) -> (PerJoint, PerJoint) {
     let mut bench = Bench::armed();

@@ -4,7 +4,7 @@ use super::{Loaded, Pilot};
 use crate::contract::Snapshot;
 use crate::data::{Change, GoalPose, JointState, Stage};
 use crate::error::{Error, Result};
-use crate::guard::{Guard, Swap};
+use crate::guard::{Guard, Mode, Swap};
 use crate::option::Running;
 use crate::policy::Policy;
 use crate::robot::PerJoint;
@@ -178,6 +178,14 @@ impl Pilot {
     pub fn clock(&mut self, clock_secs: f64, now_secs: f64) {
         if let (Some(loaded), true) = (&mut self.loaded, self.settings.guard.use_sim_time) {
             loaded.guard.observe_clock(clock_secs, now_secs);
+        }
+    }
+
+    /// The robot's mode. One in which it executes no commands ends them at once, and the option that ran.
+    pub fn mode(&mut self, mode: Mode, now_secs: f64) {
+        if let Some(loaded) = &mut self.loaded {
+            loaded.guard.observe_mode(mode, now_secs);
+            self.forget_what_is_void();
         }
     }
 

@@ -4,6 +4,7 @@ use super::{Acts, Pilot, Status};
 use crate::contract::Snapshot;
 use crate::data::{Change, GoalPose, JointState, Moved, OptionState, Scene};
 use crate::error::{Error, Result};
+use crate::guard::Mode;
 use crate::link::Command;
 use crate::node::{Output, Shutdown};
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub struct Inputs {
     pub clock: watch::Receiver<f64>,
     /// Publishers of the command topic.
     pub publishers: watch::Receiver<usize>,
+    /// The robot's modes, where it tells them.
+    pub modes: mpsc::Receiver<Mode>,
     /// What is asked, and where the answer goes.
     pub requests: mpsc::Receiver<(Request, SyncSender<Result<&'static str>>)>,
 }
@@ -128,6 +131,7 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
                     tracing::warn!("who asked to arm no longer waits; {done}");
                 }
             }
+            Some(mode) = inputs.modes.recv() => pilot.mode(mode, start.elapsed().as_secs_f64()),
             Ok(()) = inputs.clock.changed() => {
                 let clock = *inputs.clock.borrow_and_update();
                 pilot.clock(clock, start.elapsed().as_secs_f64());

@@ -9,8 +9,9 @@ use crate::app::cli;
 use crate::config::{Config, Seed};
 use crate::contract::Snapshot;
 use crate::data::Scene;
-use crate::error::Result;
-use crate::link::{Form, Link};
+use crate::error::{Error, Result};
+use crate::guard::Mode;
+use crate::link::{Form, Link, ROBOT_STATE};
 use crate::node::policy::{Inputs, Outputs, Pilot, Request, Settings, Status, run as pilot_run};
 use crate::node::{Output, Shutdown};
 use crate::policy::Sampling;
@@ -19,7 +20,11 @@ use crate::ros::{self, Lifecycle, Node, Qos, msg};
 use crate::run::{RunDir, Which, load_snapshot};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
+
+/// The robot's mode comes a thousand times a second; it is handed on this often, and when it has changed.
+const MODES: Duration = Duration::from_millis(20);
 
 /// Node `policy`: runs a trained policy on an arm, guarded.
 pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
@@ -112,7 +117,33 @@ fn hear(
     }
     let Ears { states, clock, publishers } = arm::hear(node, config, link, drops, heard)?;
     let goal = arm::goal(node, drops)?;
-    Ok(Inputs { states, led: led_in, weights, goal, clock, publishers, requests })
+    let modes = modes(node, config, link, drops)?;
+    Ok(Inputs { states, led: led_in, weights, goal, clock, publishers, modes, requests })
+}
+
+/// The robot's modes; refused where the guard requires them and none can be heard.
+fn modes(node: &mut Node, config: &Config, link: Link, drops: &Drops) -> Result<mpsc::Receiver<Mode>> {
+    let (modes, heard) = mpsc::channel(QUEUE);
+    let (mut modes, mut last) = (Queue::new(ROBOT_STATE, modes, drops), None::<(u8, Instant)>);
+    let each = move |mode| {
+        if last.is_none_or(|(before, at)| before != mode || MODES <= at.elapsed()) {
+            last = Some((mode, Instant::now()));
+            modes.put(Mode::from_code(mode));
+        }
+    };
+    let can = !link.simulated && node.hear_modes(ROBOT_STATE, each)?;
+    if config.guard.require_mode && !can {
+        let why = if link.simulated {
+            "a simulator has no robot mode: false is right"
+        } else {
+            "this program was built without franka_msgs, in which a robot tells its mode: source them and build again"
+        };
+        return Err(Error::invalid(format!(
+            "guard.require_mode = true with policy.link = {}: {why}",
+            config.policy.link.name()
+        )));
+    }
+    Ok(heard)
 }
 
 fn say(node: &mut Node, link: Link, lifecycle: Lifecycle, status: Output<Status>) -> Result<Outputs> {

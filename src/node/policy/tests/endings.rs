@@ -1,6 +1,7 @@
 //! How commands end.
 
 use super::*;
+use crate::guard::Mode;
 
 #[test]
 fn lost_states_bring_the_arm_to_rest_and_end_the_commands() {
@@ -40,6 +41,29 @@ fn states_whose_time_stands_are_lost_states() {
     }
     let report = world.guard();
     assert!(report.state == State::Stopped && report.reasons.contains(Reason::StaleState), "{}", report.sentence);
+}
+
+#[test]
+fn a_robot_that_stopped_itself_is_moved_again_once_it_was_recovered_and_armed() {
+    let mut world = World::armed();
+    world.ticks(120);
+    let before = world.commands.len();
+    assert_ne!(world.pilot.running, Running::default());
+    world.pilot.mode(Mode::Reflex, world.now);
+    assert_eq!(world.pilot.running, Running::default(), "the option that ran is over");
+    world.ticks(60);
+    let status = world.pilot.status(world.now);
+    assert!(status.is_trouble() && status.sentence.contains("the robot stopped itself"), "{}", status.sentence);
+    world.pilot.mode(Mode::Idle, world.now);
+    world.ticks(60);
+    assert!(refusal(world.pilot.arm(world.now)).contains("recover"));
+    world.pilot.mode(Mode::Idle, world.now);
+    assert!(world.pilot.recover(false, world.now).unwrap().starts_with("recovered, disarmed"));
+    world.ticks(60);
+    assert_eq!((world.guard().state, world.commands.len()), (State::Disarmed, before), "it never moved");
+    world.pilot.arm(world.now).unwrap();
+    world.ticks(60);
+    assert!(world.commands.len() > before);
 }
 
 #[test]

@@ -22,7 +22,8 @@ fn armed(waits: bool) -> (usize, Option<Result<&'static str>>) {
     let (_goal, goal) = watch::channel(None);
     let (_clock, clock) = watch::channel(0.0);
     let (_writers, publishers) = watch::channel(1);
-    let inputs = Inputs { states, led, weights, goal, clock, publishers, requests };
+    let (_modes, modes) = mpsc::channel(1);
+    let inputs = Inputs { states, led, weights, goal, clock, publishers, modes, requests };
     let (sent, commands) = std::sync::mpsc::channel();
     let outputs = Outputs {
         commands: Box::new(move |_| {
