@@ -3,15 +3,17 @@
 use super::episodes::{Episode, Record};
 use super::health::Watch;
 use super::judge::Judge;
+use super::logged::steps;
 use super::options::{Process, Step};
 use super::replay::{self, Places, Replay, joint_state};
 use super::rows::{self, Block};
 use super::topics::{self, Role, Topics};
 use super::trace::Axis;
 use super::{Analysis, PolicyName, attention};
-use crate::bag::{Bag, Message, Schema, Select, Survey, decode, message, robots};
+use crate::bag::{Bag, Message, Order, Schema, Select, Survey, decode, jump_back, message, robots};
 use crate::contract::{Contract, PolicyWeights, Snapshot};
-use crate::data::{Batch, Forced, OptionState};
+use crate::data::wire::EpisodeMessage;
+use crate::data::{Batch, EpisodeStats, Forced, Once, OptionState};
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
 use crate::robot::{self, ARM_DOF, PerJoint, REACH_M};
@@ -30,6 +32,8 @@ pub struct Present {
     pub from: String,
     /// It.
     pub snapshot: Arc<Snapshot>,
+    /// Its critic has learned; that of a clone has not.
+    pub critic: bool,
     /// How its critic was taught; none where that is not known.
     pub rewards: Option<Rewards>,
 }
@@ -84,9 +88,11 @@ pub fn analyse(
             bag.path().display()
         )));
     }
+    // sorted by time, what was before a clock was set back and what was after would be one another's neighbours
+    let order = if survey.clock_jump_count == 0 { Order::Time } else { Order::Recorded };
     let present = match &setup.present {
         Some(given) => Some(given.clone()),
-        None => newest(bag, &topics)?,
+        None => newest(bag, &topics, order)?,
     };
     if let (Some(present), Some(against)) = (&present, &setup.against) {
         alike(&present.snapshot.contract, &present.from, &against.snapshot.contract, &against.from)?;
@@ -98,7 +104,7 @@ pub fn analyse(
         survey.topics.iter().any(|topic| topic.type_name == "sensor_msgs/msg/JointState" && 0 < topic.messages);
     walk.notes
         .extend(unclear.filter(|_| states).map(|why| format!("the transitions alone, as no robot is clear: {why}")));
-    let select = Select { topics: Some(topics.roles.keys().copied().collect()), ..Select::default() };
+    let select = Select { topics: Some(topics.roles.keys().copied().collect()), order, ..Select::default() };
     let mut messages = bag.read(&select)?;
     let mut count = survey.messages;
     while let Some(message) = messages.read()? {
@@ -112,11 +118,11 @@ pub fn analyse(
 }
 
 /// The newest weights of the bag.
-fn newest(bag: &Bag, topics: &Topics) -> Result<Option<Present>> {
+fn newest(bag: &Bag, topics: &Topics, order: Order) -> Result<Option<Present>> {
     if !topics.has(Role::Weights) {
         return Ok(None);
     }
-    let select = Select { topics: Some(topics.of_role(Role::Weights)), ..Select::default() };
+    let select = Select { topics: Some(topics.of_role(Role::Weights)), order, ..Select::default() };
     let mut found: Option<Arc<Snapshot>> = None;
     for message in bag.read(&select)? {
         let message = message?;
@@ -124,7 +130,7 @@ fn newest(bag: &Bag, topics: &Topics) -> Result<Option<Present>> {
         let snapshot = decode::<PolicyWeights>(schema, &message.data).and_then(Snapshot::try_from);
         found = snapshot.ok().map(Arc::new).or(found);
     }
-    Ok(found.map(|snapshot| Present { from: "the bag".into(), snapshot, rewards: None }))
+    Ok(found.map(|snapshot| Present { from: "the bag".into(), snapshot, critic: true, rewards: None }))
 }
 
 /// Refuses two contracts that differ in more than their networks.
@@ -153,10 +159,14 @@ struct Walk<'a> {
     published: bool,
     target_leads: bool,
     last_stamp_ns: i64,
+    /// Of the message before.
+    last_ns: i64,
     newest: u64,
     envs: BTreeMap<(String, u32), usize>,
-    /// Last receipt by stream [s].
-    received: BTreeMap<(String, u64), f64>,
+    /// Last receipt by environment [s].
+    received: BTreeMap<usize, f64>,
+    /// Batches that were refused, and those that were taken.
+    met: [Once; 2],
     refused: BTreeMap<String, u64>,
     transitions: u64,
     notes: Vec<String>,
@@ -184,14 +194,16 @@ impl<'a> Walk<'a> {
             joints: None,
             places: Default::default(),
             record: Record::new(axis),
-            process: Process::new(axis, period),
+            process: Process::new(axis, period, contract.as_ref().map_or(0, |contract| contract.options.count)),
             watch: Watch::new(axis),
             published: topics.has(Role::Options),
             target_leads: topics.has(Role::Target),
             last_stamp_ns: i64::MIN,
+            last_ns: i64::MIN,
             newest: 0,
             envs: BTreeMap::new(),
             received: BTreeMap::new(),
+            met: Default::default(),
             refused: BTreeMap::new(),
             transitions: 0,
             notes: Vec::new(),
@@ -205,7 +217,7 @@ impl<'a> Walk<'a> {
             return Ok(walk);
         };
         let against = setup.against.as_ref().map(|against| &*against.snapshot);
-        walk.judge = Some(Judge::new(axis, &present.snapshot, against, present.rewards)?);
+        walk.judge = Some(Judge::new(axis, present, against)?);
         if let Some(robot) = robot {
             let (arm, prefix, joints) = topics::arm(robot, &present.snapshot.contract)?;
             let base_frame = joints[0].replace("_joint1", "_link0");
@@ -234,6 +246,8 @@ impl<'a> Walk<'a> {
         }
         if present.snapshot.contract.network.architecture == crate::contract::Architecture::OffPolicy {
             walk.notes.push("the critics of off-policy learning stay with the learner: no values".into());
+        } else if !present.critic {
+            walk.notes.push("the critic of a clone has not learned: no values".into());
         } else if present.rewards.is_none() {
             walk.notes.push("the scale of rewards is not in the bag: give the run (--run RUN) for TD errors".into());
         }
@@ -247,7 +261,11 @@ impl<'a> Walk<'a> {
         message: &Message,
         each: &mut dyn FnMut(&Decision),
     ) -> Result<()> {
-        let at_secs = (message.time_ns.saturating_sub(self.start_ns)) as f64 * 1e-9;
+        let at_secs = (message.time_ns.saturating_sub(self.start_ns)).max(0) as f64 * 1e-9;
+        if let Some(back_ns) = jump_back(self.last_ns, message.time_ns) {
+            self.split(back_ns as f64 * 1e-9);
+        }
+        self.last_ns = message.time_ns;
         // what does not decode was counted by the survey
         match role {
             Role::States => {
@@ -289,11 +307,28 @@ impl<'a> Walk<'a> {
                 let batch = decode::<message::BatchMessage>(schema, &message.data).and_then(Batch::try_from);
                 match batch {
                     Ok(batch) => self.batch(&batch, at_secs)?,
-                    Err(error) => *self.refused.entry(error.to_string()).or_default() += 1,
+                    Err(error) => *self.refused.entry(error.to_string()).or_default() += steps(schema, message),
+                }
+            }
+            Role::Episodes => {
+                let stats = decode::<EpisodeMessage>(schema, &message.data).and_then(EpisodeStats::try_from);
+                // attempts at goals are the same episodes
+                if let (Ok(stats), None | Some(0)) = (stats, self.replay.as_ref().map(|replay| replay.decisions)) {
+                    self.episode(&stats, at_secs);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The clock was set back: nothing from before goes on.
+    fn split(&mut self, back_secs: f64) {
+        self.watch.void();
+        self.process.split();
+        self.received.clear();
+        if let Some(replay) = &mut self.replay {
+            replay.split(back_secs).iter().for_each(|episode| self.record.add(episode));
+        }
     }
 
     fn weights(&mut self, snapshot: &Arc<Snapshot>) {
@@ -380,37 +415,42 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn episode(&mut self, stats: &EpisodeStats, at_secs: f64) {
+        self.record.add(&Episode {
+            at_secs,
+            name: format!("episode {} of {} environment {}", stats.episode, stats.rollout, stats.env),
+            episode_return: f64::from(stats.episode_return),
+            length: stats.length,
+            end: rows::end(stats.end),
+            error: f64::from(stats.final_error),
+            success: stats.success,
+            success_strict: stats.success_strict,
+        });
+    }
+
     fn batch(&mut self, batch: &Batch, at_secs: f64) -> Result<()> {
-        for stats in &batch.episodes {
-            self.record.add(&Episode {
-                at_secs,
-                name: format!("episode {} of {} environment {}", stats.episode, stats.rollout, stats.env),
-                episode_return: f64::from(stats.episode_return),
-                length: stats.length,
-                end: rows::end(stats.end),
-                error: f64::from(stats.final_error),
-                success: stats.success,
-                success_strict: stats.success_strict,
-            });
-        }
-        let stream = (batch.stream.rollout.clone(), batch.stream.incarnation);
-        let since_secs = self.received.insert(stream, at_secs).unwrap_or(at_secs);
         let fits = match &self.contract {
             Some(contract) => crate::data::check(batch, contract, &contract.hash()),
             None => Ok(()),
         };
-        if let Err(refusal) = &fits {
-            *self.refused.entry(refusal.to_string()).or_default() += batch.steps();
+        let (run, stream) = (batch.run.to_string(), &batch.stream);
+        if !self.met[usize::from(fits.is_ok())].first(&run, &stream.rollout, stream.incarnation, batch.seq) {
+            return Ok(()); // sent again
         }
+        if let Err(refusal) = fits {
+            *self.refused.entry(refusal.to_string()).or_default() += batch.steps();
+            return Ok(());
+        }
+        batch.episodes.iter().for_each(|stats| self.episode(stats, at_secs));
+        let mut heard = Vec::new();
         for fragment in &batch.fragments {
             let count = self.envs.len();
-            let env = *self.envs.entry((batch.stream.to_string(), fragment.env)).or_insert(count);
-            // sent together, made one after another since the batch before
-            let length = fragment.steps.len() as f64;
-            let at = |t: usize| since_secs + (at_secs - since_secs) * (t + 1) as f64 / length;
+            let env = *self.envs.entry((stream.to_string(), fragment.env)).or_insert(count);
+            let since_secs = self.received.get(&env).copied().unwrap_or(at_secs);
+            heard.push(env);
+            let at = rows::times(fragment, at_secs, since_secs, self.start_ns);
             let place = |name| self.contract.as_ref().and_then(|contract| rows::field(contract, name));
-            let velocities = place("joint_velocity_rad_per_sec").filter(|_| fits.is_ok());
-            let leads = place("reference_minus_position_rad").filter(|_| fits.is_ok());
+            let (velocities, leads) = (place("joint_velocity_rad_per_sec"), place("reference_minus_position_rad"));
             for (t, step) in fragment.steps.iter().enumerate() {
                 let observed = |range: &std::ops::Range<usize>| -> Option<PerJoint> {
                     let floats = fragment.observation(t).get(range.clone())?;
@@ -434,11 +474,10 @@ impl<'a> Walk<'a> {
                     self.watch.tracked(at(t), &lead);
                 }
             }
-            if fits.is_ok() {
-                self.transitions += fragment.steps.len() as u64;
-                self.judge(&Block::of(fragment, env, at))?;
-            }
+            self.transitions += fragment.steps.len() as u64;
+            self.judge(&Block::of(fragment, env, at))?;
         }
+        self.received.extend(heard.into_iter().map(|env| (env, at_secs)));
         Ok(())
     }
 
