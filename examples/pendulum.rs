@@ -142,7 +142,7 @@ fn collect(envs: &mut [Env], policy: &Policy, steps: usize) -> Result<Vec<Gather
             row.steps.push(step);
         })?;
     }
-    Ok(rows.into_iter().map(|fragment| Gathered { stream: stream.clone(), fragment }).collect())
+    Ok(rows.into_iter().map(|fragment| Gathered { stream: stream.clone(), seq: 0, fragment }).collect())
 }
 
 /// Mean return of the policy's mean actions over episodes that are the same for all.

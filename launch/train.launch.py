@@ -26,7 +26,7 @@ from launch_ros.actions import Node
 ARGUMENTS = [
     ("config", "", "ROS parameter file; the arguments below override it where they are given", None),
     ("task", "", "what to learn", "task"),
-    ("algo", "", "how to learn: hs_ppo or ppo", "algo"),
+    ("algo", "", "how to learn: hs_ppo, ppo, osac or sac", "algo"),
     ("options", "", "number of options, K", "options.count"),
     ("seed", "", "seed of every random draw", "seed"),
     ("minutes", "", "time to train, from the first environment step [min]", "train.minutes"),

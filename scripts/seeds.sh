@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # How soon reach is learned, over five seeds. Success is of the policy as it trains (sampled actions), over the last 100
 # episodes: 99 % at 5 cm, 97 % at 1 cm. Goals on-policy, in both update modes: 60 s and 82,000 steps; 120 s and 344,000 steps,
-# which are the steps that a tuned Stable-Baselines3 PPO needs. Goals off-policy: 25,000 and 50,000 steps, both within 300 s;
-# its tuned SAC needs 22,000 and 44,000. All with the peers' arm: 0.08 rad a tick, targets taken at once.
+# which are the steps that a tuned Stable-Baselines3 PPO needs. Goals off-policy: 25,000 and 50,000 steps, both within 300 s.
+# All with the peers' arm: 0.08 rad a tick, targets taken at once.
 # Options are those of 300 episodes at the end: share, median run.
 # Leaves its runs in runs/. Let the machine do nothing else.
 # Usage: scripts/seeds.sh [--algo hs_ppo|ppo|osac|sac] [MINUTES [SEED...]]

@@ -68,6 +68,53 @@ fn sim_learn_and_ros_never_meet() {
 }
 
 #[test]
+fn a_room_looks_where_architecture_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    // | `room` | holds | may use | feature |
+    let rows = map.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split(" | ").collect::<Vec<_>>()));
+    let rooms: Vec<(String, String)> = rows
+        .filter(|row| row.len() == 4)
+        .map(|row| (row[0].trim_end_matches('`').to_owned(), row[2].to_owned()))
+        .collect();
+    let mut seen = 0;
+    for (room, may_use) in &rooms {
+        for path in sources(&root.join("src").join(room)) {
+            if path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code: Vec<&str> = text
+                .split("#[cfg(test)]\nmod tests {")
+                .take(1)
+                .flat_map(str::lines)
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .collect();
+            for (other, _) in rooms.iter().filter(|(other, _)| other != room && other != "defect") {
+                let uses = code.iter().any(|line| says(line, &format!("crate::{other}::")));
+                let except = may_use.strip_prefix("all but ");
+                let allowed = match except {
+                    Some(rooms) => !words(rooms).contains(&other.as_str()),
+                    None => may_use.starts_with("all") || words(may_use).contains(&other.as_str()),
+                };
+                seen += usize::from(uses && allowed);
+                assert!(
+                    !uses || allowed,
+                    "{} uses {other}; ARCHITECTURE.md says that {room} may use: {may_use}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(100 < seen, "{seen} uses were seen: this test looks for the wrong words");
+}
+
+/// The words of a cell.
+fn words(cell: &str) -> Vec<&str> {
+    cell.split(|letter: char| !letter.is_alphanumeric()).collect()
+}
+
+#[test]
 fn programs_only_parse_and_run() {
     let program = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/handoff.rs")).unwrap();
     assert!(program.lines().count() <= 60, "src/bin/handoff.rs has {} lines", program.lines().count());

@@ -39,8 +39,11 @@ pub(super) fn eval(arguments: &cli::Eval) -> Result<()> {
 
 /// The end of a training: evaluation table, verdicts and the path of the run.
 pub(super) fn report(folder: &Path, config: &Config) -> Result<()> {
-    if RunDir::open(folder)?.checkpoint(Which::Newest)?.is_none() {
+    let Some(newest) = RunDir::open(folder)?.checkpoint(Which::Newest)? else {
         return Err(Error::invalid(format!("{} has no checkpoint to evaluate", folder.display())));
+    };
+    if run::load_snapshot(&newest, None)?.updates == 0 {
+        return print(&format!("nothing was learned yet: there is nothing to evaluate\n{}", folder.display()));
     }
     let episodes = config.train.eval_episodes;
     let (evaluation, rate) = evaluation(folder, Which::Newest, episodes, 1, Sampling::MeanAction, None)?;

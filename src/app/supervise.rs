@@ -162,15 +162,13 @@ impl Graph {
         Ok(Event::Quiet)
     }
 
-    /// Stops every child, the first started first, by closing its input; kills what does not stop.
+    /// Stops every child by closing its input, the first started alone, then all others at once; kills what does not stop.
     pub async fn stop(&mut self) {
-        for mut running in self.running.drain(..) {
-            drop(running.child.stdin.take());
-            if tokio::time::timeout(STOP_TIMEOUT, running.child.wait()).await.is_err() {
-                tracing::warn!("{} did not stop in {} s and was killed", running.node.name, STOP_TIMEOUT.as_secs());
-                let _already_gone = running.child.kill().await;
-            }
+        let mut running = self.running.drain(..);
+        if let Some(first) = running.next() {
+            stop(first).await;
         }
+        futures::future::join_all(running.map(stop)).await;
     }
 
     fn spawn(&self, node: &Node, restarts: u64) -> Result<(Child, watch::Receiver<Option<Beat>>)> {
@@ -218,6 +216,14 @@ fn tail(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(8)..].join("\n")
+}
+
+async fn stop(mut running: Running) {
+    drop(running.child.stdin.take());
+    if tokio::time::timeout(STOP_TIMEOUT, running.child.wait()).await.is_err() {
+        tracing::warn!("{} did not stop in {} s and was killed", running.node.name, STOP_TIMEOUT.as_secs());
+        let _already_gone = running.child.kill().await;
+    }
 }
 
 #[cfg(test)]
@@ -283,6 +289,25 @@ mod tests {
         graph.start(node(move |_| script.clone(), false)).unwrap();
         graph.stop().await;
         assert!(witness.exists());
+    }
+
+    #[tokio::test]
+    async fn the_first_is_stopped_alone_and_the_others_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut graph = graph(folder.path());
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let (first, a, b, done) = (at("first"), at("a"), at("b"), at("done"));
+        let script = format!("cat; test ! -e {a} && touch {first}");
+        graph.start(node(move |_| script.clone(), true)).unwrap();
+        // each of the others ends once the other has been told to
+        for (mine, other) in [(&a, &b), (&b, &a)] {
+            let script = format!(
+                "cat; touch {mine}; while ! test -e {other}; do sleep 0.01; done; test -e {first} && echo >> {done}"
+            );
+            graph.start(node(move |_| script.clone(), false)).unwrap();
+        }
+        graph.stop().await;
+        assert_eq!(std::fs::read_to_string(&done).unwrap().lines().count(), 2);
     }
 
     #[tokio::test]

@@ -51,8 +51,13 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if arguments.resume.is_none() {
         inherit(&mut config)?;
     }
-    if arguments.serial && config.algo.off_policy() {
-        // In one loop nothing runs beside learning: waiting for it costs nothing, and what waits can be saved.
+    if arguments.serial {
+        if arguments.update_mode.as_deref() == Some("async") {
+            return Err(Error::invalid(
+                "--serial is synchronous: in one loop nothing runs beside learning; leave out --update-mode async",
+            ));
+        }
+        // waiting costs nothing there, and between two updates all can be saved
         config.learner.update_mode = UpdateMode::Sync;
     }
     if config.algo.offline() {
@@ -199,11 +204,15 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
     let rollouts = config.train.rollouts;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.sim.threads == 0 { (cores / rollouts).max(1) } else { config.sim.threads };
-    let without_replay = config.learner.without_replay;
-    let learner = move |restarts: u64| match restarts {
-        0 => vec![format!("learner.without_replay:={without_replay}")],
-        _ => Vec::new(),
+    let newest =
+        |folder: &Path| RunDir::open(folder).and_then(|folder| folder.checkpoint(Which::Newest)).ok().flatten();
+    let (without_replay, first, run) = (config.learner.without_replay, newest(folder), folder.to_owned());
+    // a learner that dies before it saves anew starts with what this start was told
+    let learner = move |_| {
+        vec![format!("learner.without_replay:={}", without_replay && first.is_some() && newest(&run) == first)]
     };
+    // a training that goes on draws anew
+    let before = RunDir::open(folder).and_then(|folder| folder.life()).map_or(0, |life| u64::from(life) << 32);
     let mut nodes = vec![node("learner", "learner", "/", file.clone(), learner)];
     let (links, robots) = (config.rollout.on_link, config.train.robots());
     let ours = !links || config.policy.link == Preset::Sim;
@@ -215,7 +224,7 @@ pub(super) fn nodes(config: &Config, folder: &Path) -> Vec<Node> {
             vec![
                 format!("rollout.id:=r{index}"),
                 format!("rollout.index:={index}"),
-                format!("rollout.restarts:={restarts}"),
+                format!("rollout.restarts:={}", before + restarts),
                 format!("rollout.num_envs:={envs}"),
                 format!("sim.threads:={threads}"),
                 format!("core:={core}"),
@@ -347,4 +356,51 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 
 fn say(line: &str) {
     tracing::info!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arguments of one node of a training in this folder, after some restarts.
+    fn arguments(config: &Config, folder: &Path, name: &str, restarts: u64) -> Vec<String> {
+        let nodes = nodes(config, folder);
+        (nodes.iter().find(|node| node.name == name).unwrap().arguments)(restarts)
+    }
+
+    #[test]
+    fn a_training_that_goes_on_draws_anew() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::create_at(&parent.path().join("run"), "").unwrap();
+        let config = Config::default();
+        let draws = |restarts| {
+            let arguments = arguments(&config, run.path(), "rollout1", restarts);
+            arguments.into_iter().find(|argument| argument.starts_with("rollout.restarts:=")).unwrap()
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for start in 0..3 {
+            assert!((0..3).all(|restarts| seen.insert(draws(restarts))), "start {start}: {seen:?}");
+            run.start_life().unwrap();
+            run.start_life().unwrap(); // the learner was restarted, too
+        }
+        assert!(seen.contains("rollout.restarts:=0"));
+    }
+
+    #[test]
+    fn what_a_start_leaves_out_is_left_out_until_it_has_saved() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::create_at(&parent.path().join("run"), "").unwrap();
+        let mut config = Config::default();
+        config.learner.without_replay = true;
+        let told = |nodes: &[Node], restarts| {
+            (nodes[0].arguments)(restarts).contains(&"learner.without_replay:=true".to_owned())
+        };
+        assert!(!told(&nodes(&config, run.path()), 0), "there is nothing to leave out");
+        let checkpoint = |updates: u64| run.checkpoint_folder().join(format!("{updates:010}"));
+        std::fs::create_dir_all(checkpoint(500)).unwrap();
+        let nodes = nodes(&config, run.path());
+        assert!(told(&nodes, 0) && told(&nodes, 1));
+        std::fs::create_dir_all(checkpoint(1000)).unwrap();
+        assert!(!told(&nodes, 2), "it is this training's own replay");
+    }
 }

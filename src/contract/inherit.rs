@@ -81,7 +81,7 @@ fn take(pieces: &[Piece], from: &[f32], to: &mut [f32]) {
 }
 
 /// Of segments with the same name: all where the shapes are the same, the options that both have where only K differs.
-/// Those that do not mean the same are passed over; of others that do not fit, `left` is told.
+/// Those that do not mean the same are passed over; of others that do not fit, `left` is told in a sentence for each reason.
 fn pieces(
     from: &Layout,
     to: &Layout,
@@ -89,11 +89,11 @@ fn pieces(
     same_meaning: impl Fn(&Segment) -> bool,
     left: &mut Vec<String>,
 ) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+    let (mut pieces, mut new, mut reshaped) = (Vec::new(), Vec::new(), Vec::new());
     let find = |layout: &Layout, name: &str| layout.segments.iter().find(|segment| segment.name == name).cloned();
     for here in to.segments.iter().filter(|here| same_meaning(here)) {
         let Some(there) = find(from, &here.name) else {
-            left.push(format!("{} is new: it starts as drawn", here.name));
+            new.push(here.name.clone());
             continue;
         };
         if there.shape == here.shape {
@@ -101,12 +101,18 @@ fn pieces(
         } else if let Some(some) = options_of(&there, here, options) {
             pieces.extend(some);
         } else {
-            let (name, old, new) = (&here.name, &there.shape, &here.shape);
-            left.push(format!("{name} is {old:?} there and {new:?} here: it starts as drawn"));
+            reshaped.push(format!("{} ({:?}, here {:?})", here.name, there.shape, here.shape));
         }
     }
     let gone = from.segments.iter().filter(|there| find(to, &there.name).is_none());
-    left.extend(gone.map(|there| format!("{} has no place here: it is left out", there.name)));
+    let gone: Vec<String> = gone.map(|there| there.name.clone()).collect();
+    for (what, names) in
+        [("new, as drawn", new), ("of another shape, as drawn", reshaped), ("without a place here", gone)]
+    {
+        if !names.is_empty() {
+            left.push(format!("{what}: {}", names.join(", ")));
+        }
+    }
     pieces
 }
 
@@ -188,18 +194,17 @@ mod tests {
             assert_eq!(floats, whole[..floats.len()], "{name}: rows of options come one behind the other");
         }
         // Mean and log std, weight and bias, of options 2 and 3.
-        assert_eq!(fewer.left.len(), 8, "{:?}", fewer.left);
-        assert!(fewer.left.iter().all(|sentence| sentence.contains("has no place here")));
+        let names =
+            |left: &[String]| left.iter().map(|sentence| sentence.matches("option.").count()).collect::<Vec<_>>();
+        assert_eq!(names(&fewer.left), [8], "{:?}", fewer.left);
+        assert!(fewer.left[0].starts_with("without a place here: option.2.mean.weight, "), "{:?}", fewer.left);
 
         let (more, floats) = taken(&two, &four);
         let rows =
             floats.iter().find(|(name, _)| name == "termination.weight").map(|(_, floats)| floats.clone()).unwrap();
         assert_eq!(rows, [of(&two, "termination.weight"), vec![0.0; 10]].concat());
-        assert!(
-            more.left.iter().all(|sentence| sentence.contains("is new")) && more.left.len() == 8,
-            "{:?}",
-            more.left
-        );
+        assert_eq!(names(&more.left), [8], "{:?}", more.left);
+        assert!(more.left[0].starts_with("new, as drawn: option.2.mean.weight, "), "{:?}", more.left);
 
         // The last layer of the twins is [2, K, 5]: of each twin the first two options.
         let critics = |options: usize| Layout::twin_critics(17, &[6, 5], options);
@@ -223,12 +228,7 @@ mod tests {
             .collect();
         assert!(kept.contains(&"actor.1.bias") && kept.contains(&"option.1.mean.weight"), "{kept:?}");
         assert!(!kept.iter().any(|name| name.starts_with("actor.0")), "{kept:?}");
-        assert!(
-            inheritance
-                .left
-                .iter()
-                .any(|sentence| sentence.contains("actor.0.weight is [8, 10] there and [6, 10] here"))
-        );
+        assert!(inheritance.left.iter().any(|sentence| sentence.contains("actor.0.weight ([8, 10], here [6, 10])")));
 
         let mut blind = off_policy(2, &[6, 5]);
         blind.observation[1].name = "goal_of_another_kind_m".into();

@@ -63,7 +63,7 @@ pub struct AdmissionTotals {
     pub suspect: u64,
 }
 
-/// The streams as a checkpoint keeps them (P10).
+/// The streams as a checkpoint keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -89,6 +89,8 @@ impl Table {
 
 struct Stream {
     ledger: Ledger,
+    /// The same, but what waits in the store of an update counts as not consumed: what a checkpoint may know.
+    learned: Ledger,
     heard: Option<Duration>,
     acked: Option<Duration>,
     dirty: bool,
@@ -98,11 +100,15 @@ struct Stream {
 
 impl Stream {
     fn new(ledger: Ledger) -> Self {
-        Self { ledger, heard: None, acked: None, dirty: false, marked: None }
+        Self { learned: ledger.clone(), ledger, heard: None, acked: None, dirty: false, marked: None }
+    }
+
+    fn both(&mut self) -> [&mut Ledger; 2] {
+        [&mut self.ledger, &mut self.learned]
     }
 }
 
-/// The learner's side (P1, P3, P4, P5, P10).
+/// The learner's side.
 pub struct Admission {
     run: Uuid,
     life: u32,
@@ -113,6 +119,8 @@ pub struct Admission {
     ignored: u64,
     suspects: AllSuspects,
     suspect: u64,
+    /// The newest version of this life; until one is told there is no bound.
+    newest: u64,
     trail: Trail,
 }
 
@@ -137,6 +145,7 @@ impl Admission {
             ignored: 0,
             suspects: AllSuspects::default(),
             suspect: 0,
+            newest: u64::MAX,
             trail: Trail::default(),
         }
     }
@@ -170,9 +179,14 @@ impl Admission {
         marks
     }
 
-    /// The table for a checkpoint that holds what was consumed up to now.
+    /// Weights of this version went out: nobody can have acted with a newer one.
+    pub fn published(&mut self, version: u64) {
+        self.newest = version;
+    }
+
+    /// The table for a checkpoint that holds what was learned up to now.
     pub fn table(&self) -> Table {
-        let settled = |(stream, state): (&StreamId, &Stream)| (stream.clone(), state.ledger.settled());
+        let settled = |(stream, state): (&StreamId, &Stream)| (stream.clone(), state.learned.settled());
         Table { streams: self.streams.iter().map(settled).collect() }
     }
 
@@ -205,8 +219,8 @@ impl Admission {
         }
         let trusted = header(&batch).is_ok();
         let base = if trusted { batch.base } else { 0 };
-        let verdict =
-            check(&batch, &self.contract, &self.contract_hash).and_then(|()| in_time(&batch, self.life, accept));
+        let verdict = check(&batch, &self.contract, &self.contract_hash)
+            .and_then(|()| in_time(&batch, self.life, self.newest, accept));
         let doubtful = matches!(verdict, Err(ref refusal) if !matches!(refusal, Refusal::Stale(_)));
         if doubtful && self.streams.get(&batch.stream).is_none_or(|state| !state.ledger.known(batch.seq)) {
             let suspects = self.suspects.of(&batch.stream);
@@ -220,7 +234,7 @@ impl Admission {
         let state = self.streams.entry(batch.stream.clone()).or_insert_with(new);
         state.heard = Some(now);
         if !doubtful || !state.ledger.known(batch.seq) {
-            state.ledger.raise_floor(base);
+            state.both().into_iter().for_each(|ledger| ledger.raise_floor(base));
         }
         if state.ledger.known(batch.seq) {
             self.duplicates += 1;
@@ -237,10 +251,11 @@ impl Admission {
         let steps = batch.steps();
         let malformed = matches!(verdict, Err(Refusal::Malformed(_)));
         let first_step = trusted.then_some(batch.first_step);
-        state.ledger.enter(batch.seq, Entry { first_step, steps, pending: verdict.is_ok(), malformed });
+        let entry = Entry { first_step, steps, pending: verdict.is_ok(), malformed };
+        state.both().into_iter().for_each(|ledger| ledger.enter(batch.seq, entry));
         let verdict = match verdict {
             Ok(()) => {
-                state.ledger.admitted += steps;
+                state.both().into_iter().for_each(|ledger| ledger.admitted += steps);
                 let Batch { stream, seq, first_step, fragments, .. } = &batch;
                 self.trail.note(|| Note::Stored {
                     stream: stream.clone(),
@@ -251,14 +266,14 @@ impl Admission {
                 Verdict::Admitted(batch)
             }
             Err(refusal) => {
-                let refused = &mut state.ledger.refused;
-                let count = match &refusal {
-                    Refusal::Malformed(_) => &mut refused.malformed,
-                    Refusal::NonFinite(_) => &mut refused.nonfinite,
-                    Refusal::Stale(_) => &mut refused.stale,
-                    Refusal::Contract(_) => &mut refused.contract,
-                };
-                *count += steps;
+                for Ledger { refused, .. } in state.both() {
+                    *match &refusal {
+                        Refusal::Malformed(_) => &mut refused.malformed,
+                        Refusal::NonFinite(_) => &mut refused.nonfinite,
+                        Refusal::Stale(_) => &mut refused.stale,
+                        Refusal::Contract(_) => &mut refused.contract,
+                    } += steps;
+                }
                 self.trail.note(|| Note::Refused {
                     stream: batch.stream.clone(),
                     seq: batch.seq,
@@ -273,6 +288,7 @@ impl Admission {
 
     fn note_gaps(&mut self) {
         for (stream, state) in &mut self.streams {
+            state.learned.take_gaps();
             for (from, to) in state.ledger.take_gaps() {
                 self.trail.note(|| Note::Lost { stream: stream.clone(), from, to });
             }
@@ -286,12 +302,19 @@ impl Admission {
         self.require_newest(batch.run, batch.life).err().map(|error| error.to_string())
     }
 
-    /// An admitted batch was moved into the update being gathered, or into replay.
+    /// An admitted batch was moved into the store of the update being gathered: its stream may send more.
     pub fn consumed(&mut self, stream: &StreamId, seq: u64) {
         if let Some(state) = self.streams.get_mut(stream) {
             state.dirty |= state.ledger.consume(seq);
         }
         self.note_gaps();
+    }
+
+    /// A consumed batch was handed to an update whole, or dropped: a checkpoint may know of it.
+    pub fn learned(&mut self, stream: &StreamId, seq: u64) {
+        if let Some(state) = self.streams.get_mut(stream) {
+            state.learned.consume(seq);
+        }
     }
 
     /// The stream lives (its status was heard): its acks go on. `in_flight`: batches that it has sent and that are not
@@ -357,9 +380,15 @@ impl Admission {
     }
 }
 
-fn in_time(batch: &Batch, life: u32, accept: Accept) -> Result<(), Refusal> {
+fn in_time(batch: &Batch, life: u32, newest: u64, accept: Accept) -> Result<(), Refusal> {
     let stale = |what: String| Err(Refusal::Stale(format!("batch {} of {} {what}", batch.seq, batch.stream)));
     let of_this_life = batch.life == life;
+    let version = batch.fragments.iter().flat_map(|fragment| &fragment.steps).map(|step| step.version).max();
+    if let Some(version) = version.filter(|&version| of_this_life && newest < version) {
+        return stale(format!(
+            "was decided by version {version}, which this life has not published; its newest is {newest}"
+        ));
+    }
     match accept {
         Accept::Run => Ok(()),
         Accept::Life | Accept::Phase(_) if !of_this_life => {

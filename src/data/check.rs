@@ -150,12 +150,26 @@ fn step_shapes(step: &Transition, contract: &Contract) -> Result<(), String> {
         (ended || step.choice.option == step.choice.option_prev, "the option changed without ending"),
         (step.choice.forced != Forced::MinSteps || !ended, "an option ended before its least duration"),
         (step.choice.forced != Forced::MaxSteps || ended, "an option went on beyond its longest duration"),
+        (
+            init || step.choice.forced == Forced::Preempted
+                || step.choice.forced == forced(step.choice.option_age, contract),
+            "the age of the option says otherwise whether it could end",
+        ),
     ];
     match rules.into_iter().find(|(holds, _)| !holds) {
         None => Ok(()),
         Some((_, sentence)) => {
             Err(format!("{sentence} (option {} after {})", step.choice.option, step.choice.option_prev))
         }
+    }
+}
+
+/// Whether an option of this age ends by itself.
+fn forced(age: u32, contract: &Contract) -> Forced {
+    match age {
+        age if contract.options.max_steps <= age => Forced::MaxSteps,
+        age if age < contract.options.min_steps => Forced::MinSteps,
+        _ => Forced::Free,
     }
 }
 

@@ -79,7 +79,7 @@ struct Learner {
     status: Option<LearnerStatus>,
 }
 
-/// Whom a rollout follows, and when it may act (P1, P8).
+/// Whom a rollout follows, and when it may act.
 pub struct Follow {
     stream: StreamId,
     told: Option<Uuid>,

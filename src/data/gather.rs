@@ -3,13 +3,15 @@
 use super::pieces::{append, continues};
 use super::{Batch, Fragment, StreamId};
 use crate::config::UpdateMode;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// A row of an update, and who recorded it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gathered {
     /// Who recorded it.
     pub stream: StreamId,
+    /// Number of the batch that brought it; of the first one where rows were joined.
+    pub seq: u64,
     /// Successive steps of one environment.
     pub fragment: Fragment,
 }
@@ -27,7 +29,7 @@ pub struct GatherCounters {
     pub dropped_out: u64,
 }
 
-/// The store of the update being gathered (P7). Synchronous: all of the open phase. Asynchronous: first in, first out,
+/// The store of the update being gathered. Synchronous: all of the open phase. Asynchronous: first in, first out,
 /// at most two updates; what does not fit waits outside, unconsumed, so that its stream's window slides later.
 pub struct Gather {
     mode: UpdateMode,
@@ -37,6 +39,8 @@ pub struct Gather {
     stored: u64,
     waiting: VecDeque<Batch>,
     moved: Vec<(StreamId, u64)>,
+    /// Batches in the store, oldest first.
+    inside: VecDeque<(StreamId, u64)>,
     counters: GatherCounters,
 }
 
@@ -52,6 +56,7 @@ impl Gather {
             stored: 0,
             waiting: VecDeque::new(),
             moved: Vec::new(),
+            inside: VecDeque::new(),
             counters: GatherCounters::default(),
         }
     }
@@ -66,6 +71,17 @@ impl Gather {
     /// Ask after [`Self::put`] and after [`Self::take`].
     pub fn moved(&mut self) -> Vec<(StreamId, u64)> {
         std::mem::take(&mut self.moved)
+    }
+
+    /// Batches of which nothing is in the store any more, since the last call, for [`super::Admission::learned`]. Ask after
+    /// [`Self::take`] and [`Self::drop_stream`].
+    pub fn left(&mut self) -> Vec<(StreamId, u64)> {
+        let store = &self.store;
+        let inside: BTreeSet<(&StreamId, u64)> = store.iter().map(|row| (&row.stream, row.seq)).collect();
+        let (inside, left): (VecDeque<_>, VecDeque<_>) =
+            self.inside.drain(..).partition(|(stream, seq)| inside.contains(&(stream, *seq)));
+        self.inside = inside;
+        Vec::from(left)
     }
 
     /// Forgets all of a stream (a member out of its phase). Returns the transitions dropped.
@@ -140,9 +156,13 @@ impl Gather {
             self.stored += batch.steps();
             self.counters.gathered += batch.steps();
             self.moved.push((batch.stream.clone(), batch.seq));
-            let stream = batch.stream;
-            self.store
-                .extend(batch.fragments.into_iter().map(|fragment| Gathered { stream: stream.clone(), fragment }));
+            self.inside.push_back((batch.stream.clone(), batch.seq));
+            let (stream, seq) = (batch.stream, batch.seq);
+            self.store.extend(batch.fragments.into_iter().map(|fragment| Gathered {
+                stream: stream.clone(),
+                seq,
+                fragment,
+            }));
         }
         self.moved.len() - before
     }

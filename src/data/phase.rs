@@ -93,7 +93,7 @@ struct Open {
     members: BTreeMap<StreamId, Member>,
 }
 
-/// The learner's coordinator (P8). Its clock stands while the learner is paused or stopped.
+/// The learner's coordinator. Its clock stands while the learner is paused or stopped.
 pub struct Coordinator {
     run: Uuid,
     life: u32,

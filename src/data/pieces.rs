@@ -2,7 +2,7 @@
 
 use super::{End, EpisodeStats, Final, Fragment};
 
-/// Most bytes of one batch on the wire (PROTOCOL P2), as far as [`pieces`] can cut.
+/// Most bytes of one batch on the wire, as far as [`pieces`] can cut.
 pub const MAX_BATCH_BYTES: usize = 200_000;
 
 /// Fragments and the episodes that ended in them, for one batch.

@@ -69,7 +69,7 @@ struct Held {
     consumed: bool,
 }
 
-/// The rollout's side of a stream (P2, P4, P6). Only the batches of one run are in it at a time.
+/// The rollout's side of a stream. Only the batches of one run are in it at a time.
 pub struct Outbox {
     stream: StreamId,
     window: usize,

@@ -93,6 +93,12 @@ pub(super) struct Slopes {
     pub(super) log_std: Vec<f32>,
 }
 
+/// Whether a descent along `slope` keeps what is clamped where it counts, or brings it back there: beyond the bounds the loss is
+/// flat, and what crossed them would stay.
+pub(super) fn leads_back(slope: f64, parameter: f64, clamped: f64) -> bool {
+    parameter == clamped || 0.0 < slope * (parameter - clamped)
+}
+
 /// Takes every loss of the actor. `log_std` is the parameter itself, K x A, not clamped.
 pub(super) fn losses(
     outputs: &Outputs,
@@ -110,9 +116,11 @@ pub(super) fn losses(
         losses.options = Some(choices(outputs, options, batch, config, weights, &mut heads));
     }
     losses.anchor = anchored(outputs, options, batch, anchor, weights, &mut heads, &mut log_std_slopes);
-    let inside = |parameter: f32| (LOG_STD_RANGE.0..=LOG_STD_RANGE.1).contains(&f64::from(parameter));
-    let slopes = log_std_slopes.iter().zip(log_std);
-    let log_std = slopes.map(|(&slope, &parameter)| if inside(parameter) { slope as f32 } else { 0.0 }).collect();
+    let slopes = log_std_slopes.iter().zip(log_std).map(|(&slope, &parameter)| {
+        let clamped = f64::from(parameter).clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1);
+        if leads_back(slope, f64::from(parameter), clamped) { slope as f32 } else { 0.0 }
+    });
+    let log_std = slopes.collect();
     (losses, Slopes { heads: heads.into_iter().map(|slope| slope as f32).collect(), log_std })
 }
 
@@ -181,9 +189,7 @@ fn choices(
         let (option, running) = (steps.option[credited], steps.running[row]);
         let set = |column: Column| steps.column(row, column) != 0.0;
         let (drawn, same, other) = (set(Column::Drawn), set(Column::FreeSame), set(Column::FreeOther));
-        let logit = outputs.termination(at, running);
-        let moves = if (-TERMINATION_LOGIT_MAX..=TERMINATION_LOGIT_MAX).contains(&logit) { 1.0 } else { 0.0 };
-        let logit = logit.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
+        let logit = outputs.termination(at, running).clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
         let (log_stop, log_go) = (log_sigmoid(logit), log_sigmoid(-logit));
         let (stop, go) = (log_stop.exp(), log_go.exp());
         let log_over = outputs.log_over_options(at);
@@ -211,7 +217,7 @@ fn choices(
         losses.entropy += share * entropy;
 
         let out = &mut heads[at * width + first..(at + 1) * width];
-        out[running] += slope * by_logit * moves;
+        out[running] += slope * by_logit;
         for other in 0..options {
             let picked = if other == option { 1.0 } else { 0.0 };
             out[options + other] += slope * by_over * (picked - over[other])
@@ -229,7 +235,7 @@ fn choices(
         let marked = if defect("marks_options_of_other_rows") { 0..options } else { running..running + 1 };
         law[marked].iter_mut().for_each(|law| *law += share * (1.0 - beta));
         law.iter_mut().zip(&over).for_each(|(law, over)| *law += share * beta * over);
-        all.push(Chosen { over, beta, beta_slope: if free { stop * go * moves } else { 0.0 } });
+        all.push(Chosen { over, beta, beta_slope: if free { stop * go } else { 0.0 } });
     }
 
     // d KL / d law, of a minibatch in which an option may have no probability at all.
@@ -243,6 +249,10 @@ fn choices(
         let mean: f64 = over.iter().zip(&pull).map(|(p, pull)| p * pull).sum();
         let out = &mut heads[at * width + first..(at + 1) * width];
         out[running] += (mean - pull[running]) * beta_slope;
+        let logit = outputs.termination(at, running);
+        if !leads_back(out[running], logit, logit.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX)) {
+            out[running] = 0.0;
+        }
         for option in 0..options {
             out[options + option] += beta * over[option] * (pull[option] - mean);
         }

@@ -1,6 +1,6 @@
 //! The actor's outputs as plain numbers. What acts and what learns read the same densities here.
 
-use super::network::{Network, floats};
+use super::network::{LOG_STD_RANGE, Network, floats};
 use crate::option::log_softmax;
 use tch::Tensor;
 
@@ -24,13 +24,12 @@ impl Outputs {
 
     /// What the actor made of its input, `[N, width]`.
     pub fn of(network: &Network, heads: &Tensor) -> Self {
-        Self {
-            options: network.options(),
-            action: network.action_size(),
-            width: heads.size()[1] as usize,
-            log_std: floats(&network.split(heads).log_std).into_iter().map(f64::from).collect(),
-            heads: floats(heads),
-        }
+        let (options, action, width) = (network.options(), network.action_size(), heads.size()[1] as usize);
+        let heads = floats(heads);
+        let last = |row: &[f32]| row[options * (action + 2)..].to_vec();
+        let log_std = network.log_std().unwrap_or_else(|| heads.chunks_exact(width).flat_map(last).collect());
+        let clamped = |log_std: f32| f64::from(log_std).clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1);
+        Self { options, action, width, log_std: log_std.into_iter().map(clamped).collect(), heads }
     }
 
     /// K.

@@ -42,8 +42,12 @@ impl Limiter {
 
     /// Whether `samples` more may be drawn.
     pub fn may_sample(&self, samples: u64) -> bool {
-        let earned = self.samples_per_insert * self.inserts.saturating_sub(self.warmup) as f64;
-        self.warmup <= self.inserts && (self.samples + samples) as f64 <= earned + self.slack
+        self.warmup <= self.inserts && (self.samples + samples) as f64 <= self.earned() + self.slack
+    }
+
+    /// Samples that the ratio grants for what was put in.
+    fn earned(&self) -> f64 {
+        self.samples_per_insert * self.inserts.saturating_sub(self.warmup) as f64
     }
 
     /// Steps were put in.
@@ -61,8 +65,11 @@ impl Limiter {
         (self.inserts, self.samples)
     }
 
-    /// Goes on from [`Self::counts`].
+    /// Goes on from [`Self::counts`]; those of another ratio are brought within the slack of this one, so that neither learning
+    /// nor recording has to catch up.
     pub fn restore(&mut self, (inserts, samples): (u64, u64)) {
-        (self.inserts, self.samples) = (inserts, samples);
+        self.inserts = inserts;
+        let (least, most) = (self.earned() - self.slack, self.earned() + self.slack);
+        self.samples = (samples as f64).clamp(least.max(0.0), most) as u64;
     }
 }

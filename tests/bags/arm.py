@@ -1,4 +1,4 @@
-"""Writes a bag of an arm that follows its commands into the folder that is given: a goal, then two seconds of states and commands at
+"""Writes a bag of an arm that follows its commands into the folder that is given: a goal, then a second of states and commands at
 60 Hz. Needs rosbags."""
 
 import sys
@@ -40,7 +40,7 @@ def main(path):
         pose = TYPES["geometry_msgs/msg/Pose"](point, TYPES["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0))
         start = 1_700_000_000 * 10**9
         write("/goal_pose", start, TYPES["geometry_msgs/msg/PoseStamped"](header(0, "panda_link0"), pose))
-        for tick in range(120):
+        for tick in range(60):
             stamp = 10 * 10**9 + round(tick * 10**9 / 60)
             phase = tick / 30 + np.arange(7)
             position = READY + 0.1 * np.sin(phase)

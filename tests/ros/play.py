@@ -1,5 +1,6 @@
 """Plays what a bag holds into a running policy that stays dry, and compares its decisions with those that the analysis foretold.
-The decision on every state that is due for one is waited for; nothing is timed."""
+Topics have no order among them: before a state that is due for a decision, the policy says that it has heard the last command; the
+decision is waited for. Nothing is timed."""
 
 import json
 import sys
@@ -29,6 +30,8 @@ def main():
         person.until(f"the policy hears {topic}", lambda topic=topic: publishers[topic].get_subscription_count() > 1)
     person.until("a policy", lambda: person.lead("configure"))
     require(person.lead("activate"), "it is not activated")
+    given = None
+    heard = lambda: any(v.key == "command_stamp" and v.value == given for s in told for v in s.values)  # noqa: E731
     for message in plan["messages"]:
         if "goal" in message:
             goal = PoseStamped()
@@ -38,14 +41,18 @@ def main():
             person.until("a reader of the goal", lambda: person.goal.get_subscription_count() > 0)
             person.goal.publish(goal)
             told.clear()
-            heard = lambda: any(s.message.startswith("active") and "no goal" not in s.message for s in told)  # noqa: E731
-            person.until("the goal is heard", heard)
+            aims = lambda: any(s.message.startswith("active") and "no goal" not in s.message for s in told)  # noqa: E731
+            person.until("the goal is heard", aims)
             continue
         state = JointState(name=message["name"], position=message["position"], velocity=message["velocity"])
         state.header.stamp.sec, state.header.stamp.nanosec = divmod(message["stamp"], 10**9)
+        stamp, due = message["stamp"], message["topic"] == "/joint_states" and message["stamp"] in foretold
+        if due and given is not None:
+            person.until("the command is heard", heard)
         publishers[message["topic"]].publish(state)
-        if message["topic"] == "/joint_states" and message["stamp"] in foretold:
-            stamp = message["stamp"]
+        if message["topic"] == "/joint_command":
+            given = f"{stamp / 1e9:.9f}"
+        if due:
             person.until("a decision", lambda stamp=stamp: person.options and nanos(person.options[-1].header.stamp) >= stamp)
     require(len(person.options) == len(foretold), f"{len(person.options)} decisions; {len(foretold)} were foretold")
     for option in person.options:

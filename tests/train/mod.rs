@@ -134,6 +134,7 @@ fn what_does_not_fit_is_refused_in_a_sentence_with_status_2() {
     for (arguments, words) in [
         (vec!["train", "--set", "learner.hs_ppo.gamma=1.5"], vec!["learner.hs_ppo.gamma", "1.5"]),
         (vec!["train", "--set", "learner.gama=1"], vec!["gama"]),
+        (vec!["train", "--serial", "--update-mode", "async"], vec!["--serial", "--update-mode async"]),
         (vec!["train", "--task", "juggle"], vec!["juggle", "reach"]),
         (vec!["train", "--options", "0"], vec!["options.count", "0", "1"]),
         (vec!["train", "--minutes", "-1"], vec!["train.minutes", "-1", "0"]),

@@ -139,7 +139,7 @@ impl Own {
         while 0 < left {
             let length = left.min(FRAGMENT);
             let stream = StreamId { rollout: self.name.into(), incarnation: 1 };
-            rows.push(Gathered { stream, fragment: fragment(&self.contract, length, &mut self.rng) });
+            rows.push(Gathered { stream, seq: 0, fragment: fragment(&self.contract, length, &mut self.rng) });
             left -= length;
         }
         let begun = processor_secs();

@@ -40,6 +40,12 @@ fn insist(admission: &mut Admission, batch: &Batch) -> Verdict {
     admission.receive(batch.clone(), secs(1.0), Accept::Run)
 }
 
+/// Moved into the store of an update, and handed to one.
+fn learn(admission: &mut Admission, seq: u64) {
+    admission.consumed(&stream("r0", 1), seq);
+    admission.learned(&stream("r0", 1), seq);
+}
+
 /// (received, mask, consumed, admitted, lost)
 fn state(admission: &Admission) -> (u64, u64, u64, u64, u64) {
     let ack = admission.ack(&stream("r0", 1)).unwrap();
@@ -124,6 +130,22 @@ fn data_out_of_time_is_refused_as_stale() {
 }
 
 #[test]
+fn what_no_published_version_decided_is_refused() {
+    let mut admission = admission(2);
+    let mut decided = |seq, life, version| {
+        let mut batch = Batch { life, ..batch(seq, 0) };
+        batch.fragments[0].steps[1].version = version;
+        admission.published(4);
+        admission.receive(batch, NOW, Accept::Run)
+    };
+    assert!(matches!(decided(0, 2, 4), Verdict::Admitted(_)));
+    let refused = decided(1, 2, 5);
+    let Verdict::Refused(Refusal::Stale(sentence)) = &refused else { panic!("{refused:?}") };
+    assert!(sentence.contains("version 5") && sentence.contains("newest is 4"), "{sentence}");
+    assert!(matches!(decided(2, 1, 9), Verdict::Admitted(_)), "a former life may have gone further");
+}
+
+#[test]
 fn a_stream_starts_at_its_base_and_a_resumed_run_counts_what_lies_below() {
     let mut first = admission(1);
     admit(&mut first, batch(7, 5));
@@ -185,11 +207,12 @@ fn what_an_ack_could_not_name_is_not_taken() {
 }
 
 #[test]
-fn the_table_forgets_what_was_not_consumed_and_keeps_what_was_consumed_ahead() {
+fn the_table_forgets_what_was_not_learned_and_keeps_what_was_learned_ahead() {
     let (mut admission, id) = (admission(1), stream("r0", 1));
     [0, 1, 3].into_iter().for_each(|seq| admit(&mut admission, batch(seq, 0)));
-    admission.consumed(&id, 0);
-    admission.consumed(&id, 3);
+    [0, 3].into_iter().for_each(|seq| learn(&mut admission, seq));
+    admission.consumed(&id, 1); // it waits for its update
+    assert_eq!(admission.ack(&id).unwrap().consumed, 2);
     let table = admission.table();
     let json = serde_json::to_string(&table).unwrap();
     let table: Table = serde_json::from_str(&json).unwrap();
@@ -205,10 +228,10 @@ fn the_table_forgets_what_was_not_consumed_and_keeps_what_was_consumed_ahead() {
 fn durable_follows_the_checkpoint_that_was_written() {
     let (mut admission, id) = (admission(1), stream("r0", 1));
     admit(&mut admission, batch(0, 0));
-    admission.consumed(&id, 0);
+    learn(&mut admission, 0);
     let table = admission.table();
     admit(&mut admission, batch(1, 0));
-    admission.consumed(&id, 1);
+    learn(&mut admission, 1);
     assert_eq!(admission.ack(&id).unwrap().durable, 0);
     admission.durable(&table);
     assert_eq!(admission.ack(&id).unwrap().durable, 1);
@@ -306,7 +329,7 @@ fn what_a_killed_learner_had_is_lost_also_for_streams_that_ended_before() {
     // r1 ended; r0 goes on with batch 3, and its six steps are still six.
     let next = Batch { life: 2, ..batch(3, 3) };
     admit(&mut second, next);
-    second.consumed(&stream("r0", 1), 3);
+    learn(&mut second, 3);
     assert_eq!((second.totals().lost, second.totals().admitted), (10, 2));
     // Where it can come again, as with replay, it is not lost.
     let mut third = Admission::restore(table, RUN, 2, contract());

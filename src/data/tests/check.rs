@@ -109,6 +109,13 @@ fn codes_must_make_sense() {
         (step.choice.option_terminated, step.choice.forced) = (true, Forced::MinSteps);
     });
     malformed("longest duration", |batch| batch.fragments[0].steps[1].choice.forced = Forced::MaxSteps);
+    for (age, forced) in [(0, Forced::Free), (1, Forced::MinSteps), (1000, Forced::Free), (999, Forced::MaxSteps)] {
+        malformed("the age of the option", |batch| {
+            let choice = &mut batch.fragments[0].steps[1].choice;
+            (choice.option_age, choice.forced, choice.option_terminated) = (age, forced, forced == Forced::MaxSteps);
+        });
+    }
+    assert_eq!(verdict(|batch| batch.fragments[0].steps[1].choice.forced = Forced::Preempted), Ok(()));
     malformed("have no end", |batch| batch.episodes[0].end = End::None);
 }
 

@@ -23,7 +23,7 @@ fn batch(rollout: &str, seq: u64, fragments: Vec<Fragment>) -> Batch {
 
 fn shapes(rows: &[Gathered]) -> Vec<(&str, u32, u64, usize)> {
     let mut shapes = Vec::new();
-    for Gathered { stream, fragment } in rows {
+    for Gathered { stream, fragment, .. } in rows {
         shapes.push((stream.rollout.as_str(), fragment.env, fragment.first, fragment.steps.len()));
     }
     shapes
@@ -79,11 +79,26 @@ fn an_asynchronous_store_holds_two_updates_and_leaves_the_rest_unconsumed() {
     }
     assert_eq!(seqs(&mut gather), [0, 1, 2, 3, 4]);
     assert_eq!((gather.stored(), gather.waiting()), (20, 1));
+    let left = |gather: &mut Gather| gather.left().iter().map(|(_, seq)| *seq).collect::<Vec<_>>();
+    assert_eq!(left(&mut gather), [0_u64; 0]);
     assert_eq!(shapes(&join(gather.take(1).unwrap())), [("a", 0, 0, 12)], "first in, first out");
     assert_eq!(seqs(&mut gather), [5]);
+    assert_eq!(left(&mut gather), [0, 1, 2], "what waits for the next update is not learned");
     assert_eq!((gather.stored(), gather.waiting()), (12, 0));
     assert_eq!(shapes(&join(gather.take(1).unwrap())), [("a", 0, 12, 12)]);
     assert_eq!(gather.take(1), None);
+}
+
+#[test]
+fn a_batch_is_learned_once_no_row_of_it_waits() {
+    let mut gather = Gather::new(UpdateMode::Async, 4, 8);
+    gather.put(batch("a", 0, vec![fragment(0, 0, 4, 7, 1), fragment(1, 0, 3, 7, 1)]));
+    gather.put(batch("b", 0, vec![]));
+    assert_eq!(gather.left(), [(stream("b", 1), 0)], "there is nothing to learn in it");
+    assert_eq!(shapes(&gather.take(1).unwrap()), [("a", 0, 0, 4)]);
+    assert_eq!(gather.left(), []);
+    assert_eq!(gather.drop_stream(&stream("a", 1)), 3);
+    assert_eq!(gather.left(), [(stream("a", 1), 0)]);
 }
 
 #[test]
@@ -134,7 +149,7 @@ fn what_moves_in_for_what_was_dropped_is_consumed_though_there_is_no_update_yet(
 
 #[test]
 fn rows_are_joined_only_where_nothing_is_missing_between_them() {
-    let row = |rollout: &str, fragment| Gathered { stream: stream(rollout, 1), fragment };
+    let row = |rollout: &str, fragment| Gathered { stream: stream(rollout, 1), seq: 0, fragment };
     let head = || row("a", fragment(0, 0, 3, 7, 1));
     let joined = |tail: Gathered| join(vec![head(), tail]).len();
     assert_eq!(joined(row("a", fragment(0, 3, 2, 7, 1))), 1);
@@ -156,7 +171,7 @@ fn after_an_end_the_next_row_knows_where_its_episode_begins() {
     head.observations.truncate(14);
     head.observations.extend(&copied);
     let tail = fragment(0, 7, 2, 7, 1);
-    let row = |fragment| Gathered { stream: stream("a", 1), fragment };
+    let row = |fragment| Gathered { stream: stream("a", 1), seq: 0, fragment };
     let rows = join(vec![row(head), row(tail)]);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].fragment, fragment(0, 0, 9, 7, 1));

@@ -25,7 +25,7 @@ pub(super) fn contract() -> Arc<Contract> {
         observation: vec![Field { name: "position".into(), len: 2 }],
         action: ActionMeaning::JointDelta { scale_rad: 0.1 },
         control_period_secs: 0.05,
-        options: Options { count: 3, min_steps: 1, max_steps: 9 },
+        options: Options { count: 3, min_steps: 1, max_steps: 1000 },
         network: Network { architecture: Architecture::OnPolicy, hidden: vec![4] },
         told: Told::default(),
     })

@@ -211,7 +211,7 @@ fn what_is_too_large_for_one_batch_travels_in_several_and_stays_whole() {
     let expected: [Vec<u32>; 8] = [vec![], vec![0], vec![], vec![1], vec![], vec![2], vec![], vec![3]];
     assert_eq!(episodes, expected);
     let id = stream("r0", 1);
-    let gathered = |fragment| crate::data::Gathered { stream: id.clone(), fragment };
+    let gathered = |fragment| crate::data::Gathered { stream: id.clone(), seq: 0, fragment };
     let pieces = batches.into_iter().flat_map(|batch| batch.fragments).map(gathered).collect();
     let whole: Vec<_> = crate::data::join(pieces).into_iter().map(|row| row.fragment).collect();
     assert_eq!(whole, rows);

@@ -3,6 +3,7 @@
 use super::imagine::imagine;
 use super::losses::{Networks, Temperatures, actions, soft, value};
 use crate::config::Osac as Config;
+use crate::learn::loss::leads_back;
 use crate::learn::metrics::std;
 use crate::option::{TERMINATION_LOGIT_MAX, log_sigmoid};
 use crate::policy::{LOG_STD_RANGE, Outputs, floats};
@@ -144,8 +145,8 @@ fn choose(
             losses.termination += running * (beta * advantage - temperature * entropy) / rows;
             losses.beta[option] += running * beta;
             mass[option] += running;
-            if clamped == logit {
-                let slope = beta * (1.0 - beta) * (advantage + temperature * logit);
+            let slope = beta * (1.0 - beta) * (advantage + temperature * clamped);
+            if leads_back(slope, logit, clamped) {
                 out[option] = (running * slope / rows) as f32;
             }
         }

@@ -114,12 +114,12 @@ fn the_closed_form_is_that_of_autograd() {
         let contract = contract(options, &[16, 16]);
         let (learner, rows) = fresh(options, &config);
         let prepared = learner.prepare(&rows, 9).unwrap();
-        // Not the proximal policy: ratios on both sides of the clip; one log_std out of its range.
+        // Not the proximal policy: ratios on both sides of the clip; a log_std beyond either bound.
         let mut parameters: Vec<f32> =
             learner.state().parameters.iter().enumerate().map(|(at, p)| p + 0.02 * (at as f32 * 0.7).sin()).collect();
         let log_std = contract.layout().segments.iter().find(|s| s.name == "option.0.log_std").unwrap().offset;
         if 1 < options {
-            parameters[log_std] = 2.5;
+            (parameters[log_std], parameters[log_std + 1]) = (2.5, -5.5);
         }
         let network = Network::new(&contract, &parameters, false).unwrap();
         let (found, value, gradient) = closed(
@@ -131,12 +131,21 @@ fn the_closed_form_is_that_of_autograd() {
             config.value_loss_coef,
         );
 
-        let mut oracle = Network::new(&contract, &parameters, true).unwrap();
+        // what is clamped counts as if it lay at its bound, and moves only back from there
+        let mut bounded = parameters.clone();
+        if 1 < options {
+            (bounded[log_std], bounded[log_std + 1]) = (2.0, -5.0);
+        }
+        let mut oracle = Network::new(&contract, &bounded, true).unwrap();
         let all = prepared.batch.select(&(0..prepared.batch.len()).collect::<Vec<_>>());
         let want = autograd::losses(&oracle, &all, &prepared.anchor, &config);
         want.total(&config).backward();
         let mut want_gradient = vec![0.0; gradient.len()];
         oracle.take_gradient(&mut want_gradient);
+        if 1 < options {
+            want_gradient[log_std] = want_gradient[log_std].max(0.0);
+            want_gradient[log_std + 1] = want_gradient[log_std + 1].min(0.0);
+        }
 
         let number = |tensor: &Tensor| tensor.double_value(&[]);
         let mut pairs = vec![

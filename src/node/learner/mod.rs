@@ -126,6 +126,7 @@ impl Learner {
         (self.updates, self.env_steps) = (snapshot.updates, snapshot.env_steps);
         self.busy = false;
         self.coordinator.published(snapshot.version);
+        self.admission.published(snapshot.version);
     }
 
     /// A checkpoint with this table is on disk.
@@ -317,7 +318,7 @@ impl Learner {
                 let rows = self.gather.take(self.newest.0);
                 self.consume();
                 let rows = rows?;
-                for Gathered { stream, fragment } in &rows {
+                for Gathered { stream, fragment, .. } in &rows {
                     let (stream, rows) = (stream.clone(), || spans([fragment]));
                     self.trail.note(|| Note::Learned { stream, rows: rows() });
                 }
@@ -341,6 +342,9 @@ impl Learner {
     fn consume(&mut self) {
         for (stream, seq) in self.gather.moved() {
             self.admission.consumed(&stream, seq);
+        }
+        for (stream, seq) in self.gather.left() {
+            self.admission.learned(&stream, seq);
         }
     }
 }

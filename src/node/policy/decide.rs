@@ -43,8 +43,7 @@ impl Pilot {
             let said = loaded.guard.target(&Target { names: None, values: Values::Positions(&target) }, now_secs);
             self.trouble = said.err().map(|error| error.to_string());
         }
-        let switched = choice.option != choice.option_prev;
-        let (version, option_values) = (loaded.policy.version(), loaded.policy.values(&decided.observation)?);
+        let (switched, version) = (choice.option != choice.option_prev, loaded.policy.version());
         acts.target = Some(self.joints.command(measured.stamp_secs, &target));
         acts.scene = Some(self.scene(measured, &goal, choice.option, contract.options.count));
         acts.option = Some(OptionState {
@@ -55,13 +54,21 @@ impl Pilot {
             duration: decision.next.age,
             switched,
             termination_prob: choice.termination_prob,
-            option_values,
+            option_values: Vec::new(),
             option_probs: decision.over_options.clone(),
         });
         self.running = decision.next;
         acts.decided = Some(decided);
         self.decisions += 1;
         self.decided_at_secs = Some(now_secs);
+        Ok(())
+    }
+
+    /// Adds what the critic says of the decision. Nothing waits for it: call it once the command has gone.
+    pub fn value(&self, acts: &mut Acts) -> Result<()> {
+        if let (Some(loaded), Some(option), Some(decided)) = (&self.loaded, &mut acts.option, &acts.decided) {
+            option.option_values = loaded.policy.values(&decided.observation)?;
+        }
         Ok(())
     }
 

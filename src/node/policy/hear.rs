@@ -7,9 +7,14 @@ use crate::error::{Error, Result};
 use crate::guard::{Guard, Swap};
 use crate::option::Running;
 use crate::policy::Policy;
+use crate::robot::PerJoint;
 use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
 use std::sync::Arc;
 
+/// Commands of others that wait for their state.
+const GIVEN: usize = 64;
+/// A command is stamped by the clock of the states if it is at most this far ahead [s].
+const SAME_CLOCK_SECS: f64 = 0.1;
 /// Goals that differ by less are the same one [m, rad].
 const SAME_GOAL: f64 = 1e-6;
 
@@ -134,9 +139,28 @@ impl Pilot {
         })
     }
 
-    /// A command to the arm, whoever gave it. One that does not name every joint says nothing.
+    /// A command to the arm, whoever gave it, which leads it from the first state on that is younger by its stamp: topics have no
+    /// order among them. One that does not name every joint says nothing.
     pub fn led(&mut self, command: &JointState) {
         if let Ok(position) = self.joints.position(command) {
+            self.given_secs = Some(command.stamp_secs);
+            self.given.push_back((command.stamp_secs, position));
+            if GIVEN < self.given.len() {
+                self.take_up();
+            }
+        }
+    }
+
+    /// Takes up the commands that were in force when the state with this stamp was measured.
+    pub(super) fn follow(&mut self, stamp_secs: f64) {
+        let later = |&(given, _): &(f64, PerJoint)| (0.0..SAME_CLOCK_SECS).contains(&(given - stamp_secs));
+        while self.given.front().is_some_and(|given| !later(given)) {
+            self.take_up();
+        }
+    }
+
+    fn take_up(&mut self) {
+        if let Some((_, position)) = self.given.pop_front() {
             self.led = Some(position);
             self.leash();
         }

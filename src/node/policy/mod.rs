@@ -59,7 +59,7 @@ pub struct Acts {
     pub command: Option<Command>,
     /// Where the policy wants to go, armed or dry.
     pub target: Option<JointState>,
-    /// What the policy decided.
+    /// What the policy decided; without values until [`Pilot::value`].
     pub option: Option<OptionState>,
     /// For a person to look at.
     pub scene: Option<Scene>,
@@ -105,6 +105,10 @@ pub struct Pilot {
     running: Running,
     /// What another leads the arm by [rad].
     led: Option<PerJoint>,
+    /// Commands of others that answer the newest state or a later one: header stamp [s], positions [rad].
+    given: VecDeque<(f64, PerJoint)>,
+    /// Header stamp of the newest command heard [s].
+    given_secs: Option<f64>,
     /// Newest measured position [rad].
     position: Option<PerJoint>,
     /// Control tick of the last decision: whole periods since stamp 0.
@@ -165,6 +169,8 @@ impl Pilot {
             new_goal: false,
             running: Running::default(),
             led: None,
+            given: VecDeque::new(),
+            given_secs: None,
             position: None,
             decided_tick: None,
             tick_due_secs: None,
@@ -234,6 +240,7 @@ impl Pilot {
             return Ok(Acts::default()); // told again: time stands
         }
         self.state_at_secs = now_secs;
+        self.follow(state.stamp_secs);
         let mut acts = Acts::default();
         let measured = measured?;
         if let (Some(measured), true) = (&measured, self.active) {
@@ -288,6 +295,7 @@ impl Pilot {
             }
             if period < 0.0 {
                 (self.tick_due_secs, self.decided_tick, self.led) = (None, None, None);
+                self.given.clear();
                 self.trail.clear();
             } else if period < 1.0 {
                 let share = if self.state_period_secs == 0.0 { 1.0 } else { 0.1 };

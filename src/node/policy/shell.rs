@@ -34,8 +34,8 @@ pub enum Request {
 pub struct Inputs {
     /// The newest joint states.
     pub states: mpsc::Receiver<JointState>,
-    /// The newest command to the arm, whoever gave it.
-    pub led: watch::Receiver<Option<JointState>>,
+    /// Commands to the arm, whoever gave them.
+    pub led: mpsc::Receiver<JointState>,
     /// The newest weights.
     pub weights: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The newest goal.
@@ -132,9 +132,7 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
                 let clock = *inputs.clock.borrow_and_update();
                 pilot.clock(clock, start.elapsed().as_secs_f64());
             }
-            Ok(()) = inputs.led.changed() => {
-                if let Some(command) = inputs.led.borrow_and_update().as_ref() { pilot.led(command); }
-            }
+            Some(command) = inputs.led.recv() => pilot.led(&command),
             states = inputs.states.recv() => {
                 let Some(mut states) = states else { return Err(Error::invalid("the joint states have ended")) };
                 while let Ok(newer) = inputs.states.try_recv() {
@@ -154,6 +152,7 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
             }
         }
         acts.command.iter().for_each(&mut outputs.commands);
+        told.tell(pilot.value(&mut acts));
         acts.target.iter().for_each(&mut outputs.targets);
         acts.option.iter().for_each(&mut outputs.options);
         acts.scene.iter().for_each(&mut outputs.scenes);

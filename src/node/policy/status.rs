@@ -19,6 +19,8 @@ pub struct Status {
     pub version: u64,
     /// Newer weights wait for the end of an option.
     pub weights_wait: bool,
+    /// Header stamp of the newest command heard, whoever gave it [s].
+    pub command_secs: Option<f64>,
     /// Decisions since the start.
     pub decisions: u64,
     /// Control ticks that found no state.
@@ -71,6 +73,7 @@ impl Pilot {
             guard,
             version: self.loaded.as_ref().map_or(0, |loaded| loaded.snapshot.version),
             weights_wait: self.loaded.as_ref().is_some_and(|loaded| loaded.waiting.is_some()),
+            command_secs: self.given_secs,
             decisions: self.decisions,
             missed: self.missed,
             refused_states: self.refused_states,

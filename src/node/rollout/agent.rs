@@ -142,7 +142,10 @@ impl Agent {
             self.flush();
         }
         let mut act = self.follow.may_act(self.waits && self.outbox.full());
-        if matches!(act, Act::Wait(_)) || self.origin.is_some_and(|origin| Act::Act(origin.phase) != act) {
+        // what was recorded for another learner or phase is shipped as that
+        let turned =
+            |origin: Origin| Act::Act(origin.phase) != act || self.follow.learner() != Some((origin.run, origin.life));
+        if matches!(act, Act::Wait(_)) || self.origin.is_some_and(turned) {
             self.flush();
             act = self.follow.may_act(self.waits && self.outbox.full());
         }

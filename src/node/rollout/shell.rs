@@ -144,9 +144,11 @@ impl Said {
         Ok(due)
     }
 
-    /// Says goodbye, after [`Agent::leave`].
-    pub(super) fn last<C>(agent: &mut Agent, outputs: &mut Outputs<C>) -> Result<()> {
+    /// Sends what is left and says goodbye, after [`Agent::leave`].
+    pub(super) fn last<C>(agent: &mut Agent, outputs: &mut Outputs<C>, now: Duration) -> Result<()> {
         write(agent, outputs)?;
+        agent.due(now).iter().for_each(&mut outputs.batches);
+        agent.episodes().iter().for_each(&mut outputs.episodes);
         let status = agent.status();
         (outputs.status)(&status);
         tracing::info!(recorded = status.steps, "{} recorded {} steps", status.stream, status.steps);
@@ -212,7 +214,7 @@ pub async fn run(mut agent: Agent, inputs: Inputs, mut outputs: Outputs, mut shu
     }
     watch.turn_to(Activity::Waiting);
     agent.leave();
-    Said::last(&mut agent, &mut outputs)
+    Said::last(&mut agent, &mut outputs, start.elapsed())
 }
 
 fn write<C>(agent: &mut Agent, outputs: &mut Outputs<C>) -> Result<()> {

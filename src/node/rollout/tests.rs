@@ -1,9 +1,9 @@
 //! The rollout against arms that go exactly where they are told.
 
 use super::*;
-use crate::config::Config;
+use crate::config::{Config, UpdateMode};
 use crate::contract::Normaliser;
-use crate::data::{Batch, End, Follow, Forced, GoalPose, Hold, Outbox, check};
+use crate::data::{Batch, End, Follow, Forced, GoalPose, Hold, LearnerStatus, Outbox, check};
 use rand::RngExt as _;
 use std::time::Duration;
 use uuid::Uuid;
@@ -62,6 +62,30 @@ pub(super) fn snapshot(version: u64) -> Arc<Snapshot> {
         normaliser,
         parameters: parameters.into(),
     })
+}
+
+/// An asynchronous learner that has published these weights.
+pub(super) fn learner_status(weights: &Snapshot) -> LearnerStatus {
+    LearnerStatus {
+        run: weights.run,
+        life: weights.life,
+        version: weights.version,
+        hash: weights.hash(),
+        update_mode: UpdateMode::Async,
+        phase: 0,
+        quota: 0,
+        members: vec![],
+        paused: false,
+        activity: String::new(),
+        updates: 0,
+        env_steps: 0,
+        admitted: 0,
+        lost: 0,
+        refused: Default::default(),
+        dropped: 0,
+        queue_batches: 0,
+        gathered_steps: 0,
+    }
 }
 
 fn rollout() -> Rollout {
@@ -138,12 +162,16 @@ fn each_step_leads_where_the_arm_went() {
 
 #[test]
 fn a_state_that_is_not_finite_aborts_its_environment_alone() {
+    [f64::NAN, f64::INFINITY, 1e39].into_iter().for_each(breaks); // the last one in single precision
+}
+
+fn breaks(broken: f64) {
     let (mut rollout, mut arms) = (rollout(), Ideal::new(1));
     for _ in 0..11 {
         tick(&mut rollout, &mut arms, ACT);
     }
     // Ten commands were a reset and nine steps; the tenth step's outcome is broken in one environment.
-    let good = std::mem::replace(&mut arms.0.position[1][3], f64::NAN);
+    let good = std::mem::replace(&mut arms.0.position[1][3], broken);
     let commands = tick(&mut rollout, &mut arms, ACT);
     assert_eq!(commands.operation, [Operation::Step, Operation::Reset, Operation::Step]);
     assert_ne!(arms.0.position[1][3], good);
@@ -334,4 +362,34 @@ fn what_the_sim_does_for_another_is_not_recorded() {
     let commands = agent.states(&arms.0).unwrap();
     assert!(commands.operation.iter().all(|&operation| operation == Operation::Reset));
     assert!(!agent.status().leaving);
+}
+
+#[test]
+fn a_step_under_way_when_the_learner_starts_anew_is_the_former_lifes() {
+    let (mut agent, mut arms) = (agent(false), Ideal::new(1));
+    let start = |agent: &mut Agent, life, version, now| {
+        let weights = Arc::new(Snapshot { life, ..(*snapshot(version)).clone() });
+        agent.learner_status(&learner_status(&weights), now);
+        agent.weights(&weights, now);
+    };
+    start(&mut agent, 1, 47, Duration::ZERO);
+    for _ in 0..4 {
+        let commands = agent.states(&arms.0).unwrap();
+        arms.step(&commands);
+    }
+    // life 1 is silent; life 2 goes on from a checkpoint of before, while each environment has a command under way
+    let now = Duration::from_secs(2);
+    start(&mut agent, 2, 41, now);
+    for _ in 0..9 {
+        let commands = agent.states(&arms.0).unwrap();
+        arms.step(&commands);
+    }
+    let batches = agent.due(now);
+    let lives: Vec<u32> = batches.iter().map(|batch| batch.life).collect();
+    assert!(lives.contains(&1) && lives.contains(&2), "{lives:?}");
+    for batch in &batches {
+        let version = if batch.life == 1 { 47 } else { 41 };
+        let steps = batch.fragments.iter().flat_map(|fragment| &fragment.steps);
+        assert!(steps.clone().all(|step| step.version == version), "life {}", batch.life);
+    }
 }

@@ -51,8 +51,10 @@ pub struct Trainer {
     /// Its folder is its own.
     _held: Option<Held>,
     saved_updates: Option<u64>,
-    /// What a serial loop wants to find again beside the learner.
+    /// What a serial loop wants to find again beside the learner ...
     companion: Option<Value>,
+    /// ... and found in the checkpoint that this life goes on from.
+    accompanied: Option<Value>,
     times: Times,
     watch: Stopwatch,
     journal: Option<Journal>,
@@ -117,6 +119,7 @@ impl Trainer {
             _held: None,
             saved_updates: None,
             companion: None,
+            accompanied: None,
             watch: Stopwatch::new(&times),
             times,
             journal: None,
@@ -177,7 +180,7 @@ impl Trainer {
 
     /// What the checkpoint that this life goes on from held beside the learner; taken once.
     pub fn companion(&mut self) -> Option<Value> {
-        self.companion.take()
+        self.accompanied.take()
     }
 
     /// The present parameters under the present version.
@@ -192,12 +195,14 @@ impl Trainer {
             self.watch.start();
             self.watch.turn_to(Activity::Learning);
             self.learn(lesson)?;
+            self.version += 1;
             if self.algorithm.updates().is_multiple_of(self.config.learner.save_interval) {
                 done = self.save()?;
             }
             self.watch.turn_to(Activity::Waiting);
+        } else {
+            self.version += 1;
         }
-        self.version += 1;
         done.snapshot = Some(self.snapshot());
         Ok(done)
     }
@@ -294,11 +299,11 @@ impl Trainer {
         let Checkpoint { snapshot, learner, state, replay, .. } = checkpoint;
         self.algorithm.restore(&snapshot, &state, replay.as_ref())?;
         self.run = snapshot.run;
-        self.version = snapshot.version + 1;
+        self.version = snapshot.version;
         // A former life may have gone on from here by as many versions as lie between two checkpoints.
         self.check = std::mem::take(&mut self.check).since(self.version + self.config.learner.save_interval);
         self.saved_updates = Some(self.algorithm.updates());
-        self.companion = Some(learner["companion"].clone()).filter(|companion| !companion.is_null());
+        self.accompanied = Some(learner["companion"].clone()).filter(|companion| !companion.is_null());
         self.trained_secs = learner["trained_secs"].as_f64().unwrap_or(0.0);
         self.table = serde_json::from_value(learner["streams"].clone())
             .map_err(|error| Error::invalid(format!("the checkpoint's streams cannot be read: {error}")))?;

@@ -126,7 +126,7 @@ mod tests {
         forced.dedup();
         assert!(3 < forced.len(), "the row sees free and forced decisions");
         let fragment = Fragment { env: 0, first: 0, obs_size: OBS, steps, observations, finals: vec![] };
-        Gathered { stream: StreamId { rollout: "r0".into(), incarnation: 1 }, fragment }
+        Gathered { stream: StreamId { rollout: "r0".into(), incarnation: 1 }, seq: 0, fragment }
     }
 
     fn version(contract: &Arc<Contract>, version: u64) -> Snapshot {

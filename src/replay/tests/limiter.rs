@@ -34,6 +34,17 @@ fn counts_are_all_that_it_remembers() {
     assert_eq!(limiter, other);
 }
 
+#[test]
+fn counts_of_another_ratio_are_brought_within_its_slack() {
+    // 1000 steps after the warm-up at 2 samples a step; now 8, or 0.5, with 50 steps of slack
+    for (ratio, samples) in [(8.0, 8000 - 400), (0.5, 500 + 25)] {
+        let mut limiter = Limiter::new(ratio, 10, 50, 10, 4).unwrap();
+        limiter.restore((1010, 2000));
+        assert_eq!(limiter.counts(), (1010, samples));
+        assert!(limiter.may_insert(1) || limiter.may_sample(4));
+    }
+}
+
 proptest! {
     /// Whatever the order in which both sides come, one of them may always go on, and the ratio stays bounded.
     #[test]

@@ -35,6 +35,7 @@ fn health_of(status: &Status) -> Health {
     let mut values: Vec<(String, String)> = [
         ("version", status.version.to_string()),
         ("weights_wait", status.weights_wait.to_string()),
+        ("command_stamp", status.command_secs.map_or_else(|| "none".into(), |secs| format!("{secs:.9}"))),
         ("decisions", status.decisions.to_string()),
         ("missed", status.missed.to_string()),
         ("refused_states", status.refused_states.to_string()),

@@ -135,10 +135,13 @@ fn hear(
     drops: &Drops,
     heard: &mut Vec<(String, Qos)>,
 ) -> Result<Inputs> {
-    let (led, led_in) = watch::channel(None);
+    let (led, led_in) = mpsc::channel(QUEUE);
     if link.form == Form::Positions {
+        let mut led = Queue::new(link.commands, led, drops);
         node.subscribe(link.commands, ros::newest(), move |message: msg::JointState| {
-            led.send_replace(joints(message).ok()); // what is unreadable leads nothing
+            if let Ok(command) = joints(message) {
+                led.put(command); // what is unreadable leads nothing
+            }
         })?;
     }
     let (states, states_in) = mpsc::channel(QUEUE);

@@ -84,6 +84,8 @@ pub(super) struct World {
     life: u32,
     data: Link<Batch>,
     pending: Vec<Key>,
+    /// Moved into the store of an update.
+    stored: Vec<Key>,
     /// Verdicts that the learner's present state stands for: true if admitted.
     judged: BTreeMap<Key, bool>,
     saved: (Table, BTreeMap<Key, bool>),
@@ -109,6 +111,7 @@ impl World {
             life: 1,
             data: Link::new(script.faults),
             pending: Vec::new(),
+            stored: Vec::new(),
             judged: BTreeMap::new(),
             saved: (Table::default(), BTreeMap::new()),
             recorded: BTreeMap::new(),
@@ -223,6 +226,11 @@ impl World {
         while !self.pending.is_empty() && self.rng.random_bool(0.6) {
             let (stream, seq) = self.pending.swap_remove(self.rng.random_range(0..self.pending.len()));
             self.admission.consumed(&stream, seq);
+            self.stored.push((stream, seq));
+        }
+        while !self.stored.is_empty() && self.rng.random_bool(0.4) {
+            let (stream, seq) = self.stored.swap_remove(self.rng.random_range(0..self.stored.len()));
+            self.admission.learned(&stream, seq);
         }
         for rollout in &self.rollouts {
             self.admission.heard(rollout.outbox.stream(), rollout.outbox.in_flight() as u32, self.now);
@@ -241,7 +249,8 @@ impl World {
     fn save(&mut self) {
         let table = serde_json::from_str(&serde_json::to_string(&self.admission.table()).unwrap()).unwrap();
         let mut judged = self.judged.clone();
-        self.pending.iter().for_each(|key| assert_eq!(judged.remove(key), Some(true)));
+        let unlearned = self.pending.iter().chain(&self.stored);
+        unlearned.for_each(|key| assert_eq!(judged.remove(key), Some(true)));
         self.saved = (table, judged);
         self.admission.durable(&self.saved.0);
     }
@@ -255,6 +264,7 @@ impl World {
         self.admission.audit();
         self.judged = self.saved.1.clone();
         self.pending.clear();
+        self.stored.clear();
         self.data.clear();
     }
 

@@ -195,6 +195,7 @@ impl World {
         }
         assert_eq!(self.gather.counters().dropped_lag, 0);
         self.updates += 1;
+        self.gather.left().iter().for_each(|(stream, seq)| self.admission.learned(stream, *seq));
         self.saved = self.admission.table();
     }
 

@@ -13,7 +13,7 @@ fn acting(learner: &Osac, version: u64) -> Policy {
 fn collect(world: &mut World, policy: &Policy, steps: usize) -> Vec<Gathered> {
     let stream = StreamId { rollout: "r".into(), incarnation: 1 };
     let rows = world.collect(policy, steps);
-    rows.into_iter().map(|fragment| Gathered { stream: stream.clone(), fragment }).collect()
+    rows.into_iter().map(|fragment| Gathered { stream: stream.clone(), seq: 0, fragment }).collect()
 }
 
 /// A point that must go to its goal: mean distance over an update's steps falls from about 1 to a few steps' worth.

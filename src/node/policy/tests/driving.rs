@@ -28,6 +28,29 @@ fn it_decides_dry_at_the_trained_rate_and_commands_nothing() {
 }
 
 #[test]
+fn a_command_of_another_leads_from_the_first_state_on_that_is_younger() {
+    // where commands are stamped, against the newest state that the policy knows when it hears them [s]; decisions until they lead
+    for (ahead_secs, decisions) in [(TICK, 2), (-TICK, 1), (1000.0, 1), (-1000.0, 1)] {
+        let mut world = World::new(Preset::Isaac);
+        world.pilot.change(Change::Activate).unwrap();
+        world.pilot.goal(&goal()).unwrap();
+        while world.options.is_empty() {
+            world.tick();
+        }
+        world.ticks(2); // the next state is due for a decision
+        let mut command = world.state();
+        command.stamp_secs = world.stamp + ahead_secs;
+        command.position.iter_mut().for_each(|position| *position += 0.12);
+        world.pilot.led(&command);
+        let before = world.targets.len();
+        world.ticks(4);
+        let leads = |target: &JointState| (target.position[0] - READY[0] - 0.12).abs() <= 0.05 + 1e-9;
+        let led: Vec<bool> = world.targets[before..].iter().map(leads).collect();
+        assert_eq!(led, if decisions == 1 { [true, true] } else { [false, true] }, "{ahead_secs} s ahead");
+    }
+}
+
+#[test]
 fn armed_it_starts_at_rest_where_the_arm_stands_and_keeps_the_limits() {
     let mut world = World::armed();
     world.tick();

@@ -132,8 +132,13 @@ impl World {
         self.now += TICK;
         self.pilot.clock(self.stamp, self.now);
         self.pilot.publishers(1);
-        let acts = self.pilot.states(&seen(self.state()), self.now).unwrap();
-        self.targets.extend(acts.target);
+        let mut acts = self.pilot.states(&seen(self.state()), self.now).unwrap();
+        self.pilot.value(&mut acts).unwrap();
+        self.targets.extend(acts.target.take());
+        if let (Some(option), Some(decided)) = (&acts.option, &acts.decided) {
+            let critic = Policy::new(&self.pilot.loaded.as_ref().unwrap().snapshot).unwrap();
+            assert_eq!(option.option_values, critic.values(&decided.observation).unwrap());
+        }
         self.options.extend(acts.option);
         self.obey(acts.command);
     }

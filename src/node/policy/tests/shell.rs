@@ -17,7 +17,7 @@ fn armed(waits: bool) -> (usize, Option<Result<&'static str>>) {
     tell.try_send(world.state()).unwrap();
     world.stamp += TICK;
     let mut next = Some((tell, world.state()));
-    let (_led, led) = watch::channel(None);
+    let (_led, led) = mpsc::channel(1);
     let (_weights, weights) = watch::channel(None);
     let (_goal, goal) = watch::channel(None);
     let (_clock, clock) = watch::channel(0.0);

@@ -163,7 +163,7 @@ impl Episode {
         if matches!(self.stage, Stage::Fresh) {
             return Arrival::Quiet;
         }
-        if !position.iter().chain(velocity).all(|value| value.is_finite()) {
+        if !position.iter().chain(velocity).all(|&value| (value as f32).is_finite()) {
             return Arrival::Broken(self.abort(stamp_secs, rollout));
         }
         if let Stage::Starting(start) = &self.stage {

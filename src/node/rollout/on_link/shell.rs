@@ -117,7 +117,7 @@ pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown
             (outputs.report)(&report);
         }
         if ending.is_some_and(|since| arm.is_quiet() || REST < since.elapsed()) {
-            return Said::last(arm.agent(), &mut outputs);
+            return Said::last(arm.agent(), &mut outputs, start.elapsed());
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The rollout on a link, against an arm that goes where it is told in its own time.
 
 use super::*;
-use crate::config::{Seed, UpdateMode};
-use crate::data::{Ack, Batch, End, EpisodeStats, Follow, Forced, Hold, LearnerStatus, Outbox, StreamId, check};
+use crate::config::Seed;
+use crate::data::{Ack, Batch, End, EpisodeStats, Follow, Forced, Hold, Outbox, StreamId, check};
 use crate::node::rollout::Rollout;
-use crate::node::rollout::tests::{contract, snapshot};
+use crate::node::rollout::tests::{contract, learner_status, snapshot};
 use crate::policy::Sampling;
 use crate::robot::{ARM_DOF, READY};
 use std::time::Duration;
@@ -71,27 +71,7 @@ impl World {
     /// A learner that publishes this version.
     fn learner(&mut self, version: u64) {
         let (weights, now) = (snapshot(version), self.time());
-        let status = LearnerStatus {
-            run: Uuid::nil(),
-            life: 1,
-            version,
-            hash: weights.hash(),
-            update_mode: UpdateMode::Async,
-            phase: 0,
-            quota: 0,
-            members: vec![],
-            paused: false,
-            activity: String::new(),
-            updates: 0,
-            env_steps: 0,
-            admitted: 0,
-            lost: 0,
-            refused: Default::default(),
-            dropped: 0,
-            queue_batches: 0,
-            gathered_steps: 0,
-        };
-        self.on_link.agent().learner_status(&status, now);
+        self.on_link.agent().learner_status(&learner_status(&weights), now);
         if self.on_link.may_swap() {
             self.on_link.agent().weights(&weights, now);
         }
