@@ -16,7 +16,7 @@ const WEIGHTS: &str = "handoff/msg/PolicyWeights";
 pub struct Recorded {
     /// Checked against the contract; a batch that was sent twice is there twice.
     pub logged: Vec<Logged>,
-    /// Transitions that were left out, by the reason.
+    /// Transitions that were left out, by the reason; 0: nobody knows how many.
     pub left_out: BTreeMap<String, u64>,
     /// What could not be read.
     pub damage: Vec<Damage>,

@@ -385,6 +385,9 @@ fn what_was_sent_twice_counts_once_and_what_is_left_out_not_at_all() {
     let left: Vec<&String> = found.notes.iter().filter(|note| note.contains("left out")).collect();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left.iter().all(|note| note.starts_with("100 transitions")), "{left:?}");
+    let read = super::logged::transitions(&[bag.write()], &acting.contract, &[]).unwrap();
+    let malformed = read.left_out.iter().find(|(reason, _)| reason.contains("observations has"));
+    assert_eq!(malformed.map(|(_, count)| *count), Some(100), "{:?}", read.left_out);
 }
 
 fn stats() -> EpisodeStats {

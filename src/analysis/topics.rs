@@ -40,6 +40,7 @@ impl Topics {
             told.max_by_key(|topic| topic.messages).map(|topic| topic.name.as_str())
         });
         let below = |name: &str, end: &str| robot.is_some_and(|robot| robot.owns(name)) && name.ends_with(end);
+        let carried = survey.transitions.values().any(|&steps| 0 < steps);
         let role = |name: &str, type_name: &str| match type_name {
             "sensor_msgs/msg/JointState" if Some(name) == busiest => Some(Role::States),
             "sensor_msgs/msg/JointState" if below(name, "/target") => Some(Role::Target),
@@ -56,7 +57,6 @@ impl Topics {
             _ => None,
         };
         let said = |name: &str| survey.topics.iter().any(|topic| topic.name == name && 0 < topic.messages);
-        let carried = survey.transitions.values().any(|&steps| 0 < steps);
         let all = bag.topics().iter().enumerate().filter(|(_, topic)| said(&topic.name));
         let mut schemas = Schemas::new(prefixes);
         let known = |(at, topic): (usize, &crate::bag::Topic)| {

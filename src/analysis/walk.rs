@@ -500,7 +500,7 @@ impl<'a> Walk<'a> {
                 ));
             }
         }
-        for (reason, count) in self.refused.iter().take(3) {
+        for (reason, count) in self.refused.iter().filter(|(_, count)| 0 < **count).take(3) {
             self.notes.push(format!("{count} transitions were left out: {reason}"));
         }
         let source = match (decisions, self.transitions) {
