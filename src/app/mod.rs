@@ -6,6 +6,8 @@ mod bench;
 pub mod cli;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod commands;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod domain;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod evaluate;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
@@ -39,6 +41,15 @@ mod watchdog;
 /// Where types of messages may be looked up.
 fn prefixes() -> Vec<std::path::PathBuf> {
     std::env::var_os("AMENT_PREFIX_PATH").iter().flat_map(std::env::split_paths).collect()
+}
+
+/// What runs actors on this thread.
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+fn runtime() -> crate::error::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| crate::error::Error::invalid(format!("the runtime does not start: {error}")))
 }
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]

@@ -1,9 +1,10 @@
 //! `handoff train`: starts the graph as processes, shows progress, evaluates at the end.
 
+use super::domain::Domain;
 use super::supervise::{Event, Graph, Node};
 use super::sweep::Sweep;
 use super::watch::Watch;
-use super::{cli, commands, offline, pin, serial, transport};
+use super::{cli, commands, offline, pin, runtime, serial, transport};
 use crate::config::{self, Config, UpdateMode};
 use crate::contract::Inheritance;
 use crate::data::audit::account;
@@ -15,7 +16,6 @@ use crate::node::learner::LOOKS;
 use crate::report;
 use crate::run::{self, RunDir, Which};
 use std::collections::VecDeque;
-use std::net::UdpSocket;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
@@ -24,9 +24,6 @@ use uuid::Uuid;
 const BEAT: Duration = Duration::from_millis(200);
 /// How long a learner may be late to end by itself.
 const GRACE_SECS: f64 = 2.0;
-/// Domains that are safe on Linux.
-const DOMAINS: u32 = 101;
-
 /// Trains as told, then evaluates.
 pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
@@ -63,7 +60,7 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if config.algo.offline() {
         return offline(arguments, config);
     }
-    let domain = domain(arguments, config.rollout.on_link && config.policy.link != Preset::Sim)?;
+    let domain = Domain::choose(arguments, config.rollout.on_link && config.policy.link != Preset::Sim)?;
     let folder = match &arguments.resume {
         Some(run) => resume(run, &mut config)?,
         None => make_folder(arguments, &mut config)?,
@@ -268,52 +265,6 @@ fn node(
     Node { name: name.into(), arguments: Box::new(arguments), ends_training: kind == "learner" }
 }
 
-/// A training of ours meets nobody: a domain of its own on this machine alone, unless told otherwise.
-pub(super) struct Domain {
-    pub(super) number: String,
-    /// Others may be there: the domain was told, or hosts that may join.
-    shared: bool,
-    /// Nodes meet as we say, on this machine.
-    pub(super) ours: bool,
-    pub(super) environment: Vec<(String, String)>,
-}
-
-/// The domain that the environment names, else one whose discovery port nobody here listens on (RTPS: 7400 + 250 d).
-/// Robots that are `there` already are in the environment's, which is 0 unless it says so.
-pub(super) fn domain(arguments: &cli::Train, there: bool) -> Result<Domain> {
-    let told = std::env::var("ROS_DOMAIN_ID").ok().or_else(|| there.then(|| "0".into()));
-    let number = match &told {
-        Some(number) => match number.parse::<u32>() {
-            Ok(number @ 0..=DOMAINS) => number,
-            _ => {
-                return Err(Error::invalid(format!(
-                    "ROS_DOMAIN_ID = {number:?}: a number from 0 to {DOMAINS} is right"
-                )));
-            }
-        },
-        None => free_domain()?,
-    };
-    let mut environment = vec![("ROS_DOMAIN_ID", number.to_string())];
-    let hosts = arguments.peers.as_ref().map(|peers| ("ROS_STATIC_PEERS", peers.clone()));
-    let hosts = hosts.or(arguments.discovery_server.as_ref().map(|server| ("ROS_DISCOVERY_SERVER", server.clone())));
-    let shared = told.is_some() || hosts.is_some();
-    let ranged = std::env::var_os("ROS_AUTOMATIC_DISCOVERY_RANGE").is_some();
-    if (told.is_none() || hosts.is_some()) && !ranged {
-        environment.push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into()));
-    }
-    environment.extend(hosts);
-    let environment = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(Domain { number: number.to_string(), shared, ours: !shared && !ranged, environment })
-}
-
-fn free_domain() -> Result<u32> {
-    let first = Uuid::new_v4().as_u128() as u32 % DOMAINS;
-    (0..DOMAINS)
-        .map(|step| 1 + (first + step) % DOMAINS)
-        .find(|domain| UdpSocket::bind(("0.0.0.0", (7400 + 250 * domain) as u16)).is_ok())
-        .ok_or_else(|| Error::invalid("all ROS domains from 1 to 101 are in use here; set ROS_DOMAIN_ID"))
-}
-
 /// The folder may have moved, and what was told anew must reach the nodes.
 fn resume(run: &Path, config: &mut Config) -> Result<RunDir> {
     let folder = RunDir::open(std::path::absolute(run).map_err(Error::io(run))?)?;
@@ -345,13 +296,6 @@ pub(super) fn make_folder(arguments: &cli::Train, config: &mut Config) -> Result
     let path = std::path::absolute(&path).map_err(Error::io(&path))?;
     config.learner.run_dir = path.display().to_string();
     RunDir::create_at(&path, &config::to_yaml(config)?)
-}
-
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::invalid(format!("the runtime does not start: {error}")))
 }
 
 fn say(line: &str) {

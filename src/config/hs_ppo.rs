@@ -88,7 +88,7 @@ impl Default for HsPpo {
             min_option_steps: 64,
             deliberation_cost: 0.02,
             max_grad_norm: 0.5,
-            desired_kl: 0.0,
+            desired_kl: 0.2,
             desired_option_kl: 0.0,
             rho_clip: 1.0,
             action_ratios: true,

@@ -30,7 +30,8 @@ pub struct GatherCounters {
 }
 
 /// The store of the update being gathered. Synchronous: all of the open phase. Asynchronous: first in, first out,
-/// at most two updates; what does not fit waits outside, unconsumed, so that its stream's window slides later.
+/// until one update is there; the rest waits outside, unconsumed, so that its stream's window slides later: what is recorded ahead
+/// of need lags.
 pub struct Gather {
     mode: UpdateMode,
     batch_steps: u64,
@@ -151,7 +152,7 @@ impl Gather {
     /// Moves waiting batches in while there is room. Returns how many.
     fn refill(&mut self) -> usize {
         let before = self.moved.len();
-        while self.waiting.front().is_some_and(|batch| self.has_room(batch.steps())) {
+        while self.has_room() {
             let Some(batch) = self.waiting.pop_front() else { break };
             self.stored += batch.steps();
             self.counters.gathered += batch.steps();
@@ -167,8 +168,8 @@ impl Gather {
         self.moved.len() - before
     }
 
-    fn has_room(&self, steps: u64) -> bool {
-        self.mode == UpdateMode::Sync || self.stored < self.batch_steps || self.stored + steps <= 2 * self.batch_steps
+    fn has_room(&self) -> bool {
+        self.mode == UpdateMode::Sync || self.stored < self.batch_steps
     }
 }
 

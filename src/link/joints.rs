@@ -32,6 +32,17 @@ pub struct Measured {
     pub told: bool,
 }
 
+/// A state that [`Joints::read`] has read, for the guard: it looks at positions alone where velocities are not told.
+pub fn shown<'a>(state: &'a JointState, read: &Result<Option<Measured>>) -> guard::JointStates<'a> {
+    let told = matches!(read, Ok(Some(measured)) if measured.told);
+    guard::JointStates {
+        names: &state.names,
+        positions: &state.position,
+        velocities: if told { &state.velocity } else { &[] },
+        stamp_secs: state.stamp_secs,
+    }
+}
+
 /// The arm's joints on the wire.
 #[derive(Clone, Debug)]
 pub struct Joints {

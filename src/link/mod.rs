@@ -4,10 +4,12 @@
 mod command;
 mod description;
 mod joints;
+mod rate;
 
 pub use command::{Command, Form, Point, Trajectory};
 pub use description::described_limits;
-pub use joints::{Joints, Measured, OUT_OF_ORDER_SECS};
+pub use joints::{Joints, Measured, OUT_OF_ORDER_SECS, shown};
+pub use rate::{Due, Rate};
 
 use crate::error::{Error, Result};
 use crate::guard;
@@ -28,16 +30,6 @@ pub enum Preset {
     Crisp,
     /// franka_ros2's FR3 with a joint trajectory controller.
     FrankaFr3,
-}
-
-/// When a command is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rate {
-    /// One for each state, never faster than the guard's command rate by the states' stamps: who takes one message a tick out of
-    /// a queue must not be fed faster.
-    PerState,
-    /// At the guard's command rate, on the steady clock.
-    Fixed,
 }
 
 /// One robot's way of speaking.
@@ -107,6 +99,32 @@ impl Preset {
                 simulated: false,
             },
         }
+    }
+
+    /// [`Self::link`], where this arm speaks so.
+    pub fn link_of(self, arm: Robot) -> Result<Link> {
+        match self.arm().filter(|only| *only != arm) {
+            None => Ok(self.link()),
+            Some(only) => Err(Error::invalid(format!(
+                "policy.link = {} with robot = {}; that link serves the {} only",
+                self.name(),
+                arm.prefix(),
+                only.prefix()
+            ))),
+        }
+    }
+
+    /// Refuses a guard by the clock of a simulator where there is none, and the other way round.
+    pub fn check_clock(self, guard: &guard::Config) -> Result<()> {
+        let (simulated, given) = (self.link().simulated, guard.use_sim_time);
+        if simulated == given {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "guard.use_sim_time = {given} with policy.link = {}, which is {}",
+            self.name(),
+            if simulated { "a simulator with a /clock: true is right" } else { "hardware: false is right" }
+        )))
     }
 
     /// The guard's settings where nothing else is said. A simulation has the whole of the limits, and may be slower than time;

@@ -1,8 +1,8 @@
 //! The same actors on the same number of threads over in-process channels: what a training costs without ROS.
 
 use super::usage::Sampler;
-use crate::app::pin;
 use crate::app::watch::Watch;
+use crate::app::{pin, runtime};
 use crate::config::{Config, Purpose, Seed, Sim};
 use crate::contract::Snapshot;
 use crate::data::{Ack, Batch, Follow, Hold, LearnerStatus, Outbox, RolloutStatus, StreamId};
@@ -49,13 +49,7 @@ impl Threads {
         actor: impl FnOnce(Shutdown) -> Result<F> + Send + 'static,
     ) -> Result<()> {
         let shutdown = self.shutdown.clone();
-        let work = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .map_err(|error| Error::invalid(format!("the runtime does not start: {error}")))?;
-            runtime.block_on(actor(shutdown)?)
-        };
+        let work = move || runtime()?.block_on(actor(shutdown)?);
         let thread = std::thread::Builder::new()
             .name(name.clone())
             .spawn(work)

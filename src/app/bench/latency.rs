@@ -3,7 +3,7 @@
 
 use super::{learner, peer};
 use crate::app::sweep::Sweep;
-use crate::app::{cli, commands, train};
+use crate::app::{cli, commands, runtime};
 use crate::config::{Config, Purpose, Seed};
 use crate::contract::Snapshot;
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ fn measure(states: usize, peer: Option<&peer::Program>) -> Result<Vec<Answers>> 
     let running = node.spin()?;
     weights.send(&(&snapshot(&config)?).into())?;
 
-    let runtime = train::runtime()?;
+    let runtime = runtime()?;
     let start = Instant::now();
     loop {
         (0..STATES_OF_A_GOAL).try_for_each(|_| world.tick())?;

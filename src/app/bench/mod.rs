@@ -12,7 +12,8 @@ pub(super) use latency::latency;
 pub(super) use learner::learner;
 pub(super) use weights::weights;
 
-use super::{cli, commands, supervise::Graph, train, transport};
+use super::domain::Domain;
+use super::{cli, commands, runtime, supervise::Graph, train, transport};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::report::{self, Speed};
@@ -76,7 +77,7 @@ fn ran_in_a_domain_of_its_own() -> Result<bool> {
     std::fs::create_dir_all(runs).map_err(Error::io(runs))?;
     let status = Command::new(&program)
         .args(std::env::args_os().skip(1))
-        .envs(train::domain(&cli::Train::default(), false)?.environment)
+        .envs(Domain::choose(&cli::Train::default(), false)?.environment)
         .envs(transport::profile(runs)?)
         .status()
         .map_err(Error::io(&program))?;
@@ -104,7 +105,7 @@ fn settings(arguments: &cli::BenchTrain, run: &Path) -> Result<cli::Train> {
 /// Trains as processes, and reads what they left.
 fn over_ros(settings: &cli::Train) -> Result<Speed> {
     let (config, folder) = open(settings)?;
-    let domain = train::domain(settings, false)?;
+    let domain = Domain::choose(settings, false)?;
     tracing::info!("over ROS 2, domain {}: {}", domain.number, cli::describe(&config));
     let mut sampler = Sampler::default();
     let mut look = |graph: &Graph| {
@@ -113,7 +114,7 @@ fn over_ros(settings: &cli::Train) -> Result<Speed> {
         all.push(("bench".into(), std::process::id()));
         sampler.look(&all);
     };
-    train::runtime()?.block_on(train::supervise(&config, &folder, &domain, &mut look))?;
+    runtime()?.block_on(train::supervise(&config, &folder, &domain, &mut look))?;
     let (times, recorded) = account::last_words(&folder.logs())?;
     speed(folder.path(), times, recorded, &sampler)
 }

@@ -3,7 +3,7 @@
 use crate::app::nodes::wire::{Drops, QUEUE, to_queue, to_topic};
 use crate::app::supervise::{Event, Graph};
 use crate::app::sweep::Sweep;
-use crate::app::{cli, commands, train};
+use crate::app::{cli, commands, runtime, train};
 use crate::config::{Config, Purpose, Seed, UpdateMode};
 use crate::contract::Snapshot;
 use crate::data::{Ack, Batch, LearnerStatus, RolloutStatus, Table};
@@ -42,7 +42,7 @@ pub(in crate::app) fn weights(arguments: &cli::BenchWeights) -> Result<()> {
     }
     report::logs::start("bench", None, None)?;
     let sweep = Sweep::new();
-    let measured = train::runtime()?.block_on(async {
+    let measured = runtime()?.block_on(async {
         let mut wire = Wire::new()?;
         let mut found = Vec::new();
         for bytes in SIZES {

@@ -42,12 +42,7 @@ pub(super) fn diagnose(
         if let Some(sentence) = alarm.said() {
             (health.level, health.message) = (health.level.max(Level::Error), sentence.into());
         }
-        for (topic, qos) in &subscriptions {
-            for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
-                health.level = health.level.max(Level::Error);
-                health.message = sentence;
-            }
-        }
+        name_mismatches(&mut health, graph, &subscriptions);
         health
     })?;
     let beats = if parent { Some(tell_parent()?) } else { None };
@@ -62,6 +57,16 @@ pub(super) fn diagnose(
             }));
         }
     }))
+}
+
+/// Names publishers whose QoS a subscription does not hear.
+pub(super) fn name_mismatches(health: &mut Health, graph: &Graph<'_>, subscriptions: &[(String, Qos)]) {
+    for (topic, qos) in subscriptions {
+        for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
+            health.level = health.level.max(Level::Error);
+            health.message = sentence;
+        }
+    }
 }
 
 fn shares(times: &Times) -> impl Iterator<Item = (String, String)> + use<> {

@@ -1,5 +1,6 @@
 //! The nodes wired to ROS: parameters in, topics to channels and back. What they do is in `node`.
 
+mod arm;
 mod health;
 mod learner;
 mod policy;
@@ -87,11 +88,7 @@ fn until_stopped(arguments: &cli::Node, stopper: Stopper, actor: impl Future<Out
     if arguments.until_stdin_closes {
         super::stop::when_stdin_closes(stopper.clone())?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::invalid(format!("the runtime does not start: {error}")))?;
-    runtime.block_on(async {
+    super::runtime()?.block_on(async {
         let signals = super::stop::when_signalled(stopper);
         tokio::select! {
             done = actor => done,

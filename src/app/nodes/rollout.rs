@@ -1,8 +1,8 @@
 //! Node `rollout`.
 
+use super::arm::{self, Ears};
 use super::health;
-use super::policy::{answer, commands, described};
-use super::wire::{Drops, QUEUE, Queue, convert, joints, to_queue, to_topic, topic_of};
+use super::wire::{Drops, QUEUE, Queue, convert, to_queue, to_topic, topic_of};
 use super::{audit, drive, random, run, start, tell};
 use crate::app::cli;
 use crate::config::{Config, Purpose, Seed};
@@ -23,8 +23,6 @@ use uuid::Uuid;
 
 /// How long a service is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the writers of the command topic are counted.
-const WRITERS: Duration = Duration::from_millis(100);
 /// Batches that are held on hardware until a checkpoint has them: some hours of one arm.
 const HELD_BATCHES: usize = 4096;
 
@@ -82,7 +80,7 @@ fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config, agent: Ag
 
 fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent, stream: StreamId) -> Result<()> {
     let settings = &config.rollout;
-    let described = described(&mut node, config)?;
+    let described = arm::described(&mut node, config)?;
     let arm = OnLink::new(
         agent,
         on_link::Settings {
@@ -97,45 +95,22 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
     )?;
     let link = arm.link();
     let drops = Drops::default();
-    let (states, states_in) = mpsc::channel(QUEUE);
-    let (mut states, unreadable) = (Queue::new(link.states, states, &drops), drops.clone());
-    let states_qos = if link.reliable_states { ros::newest() } else { ros::sensor() };
-    node.subscribe(link.states, states_qos.clone(), move |message: msg::JointState| match joints(message) {
-        Ok(state) => states.put(state),
-        Err(error) => {
-            unreadable.count(link.states, "unreadable");
-            tracing::warn!("a joint state was refused: {error}");
-        }
-    })?;
-    let (clock, clock_in) = watch::channel(0.0);
-    if config.guard.use_sim_time {
-        node.subscribe("/clock", ros::sensor(), move |message: msg::Clock| match ros::secs(&message.clock) {
-            Ok(secs) => drop(clock.send_replace(secs)),
-            Err(error) => tracing::warn!("a clock was refused: {error}"),
-        })?;
-    }
-    let (writers, publishers) = watch::channel(0);
-    node.every(WRITERS, move |graph| match graph.writers(link.commands) {
-        Ok(found) => drop(writers.send_replace(found.len())),
-        Err(error) => tracing::warn!("{error}"),
-    });
+    let mut heard = Vec::new();
+    let Ears { states, clock, publishers } = arm::hear(&mut node, config, link, &drops, &mut heard)?;
     let (ask, requests) = mpsc::channel(4);
-    node.serve::<srv::SetBool::Service>("~/arm", move |message| match answer(&ask, on_link::Request(message.data)) {
-        Ok(done) => srv::SetBool::Response { success: true, message: done.into() },
-        Err(error) => srv::SetBool::Response { success: false, message: error.to_string() },
-    })?;
+    arm::switch(&mut node, "~/arm", ask, on_link::Request)?;
     let (reset, mut asked) = mpsc::channel::<()>(1);
     let (answered, resets) = mpsc::channel(1);
     let client = match settings.reset.as_str() {
         "" => None,
         name => Some(node.client::<srv::Trigger::Service>(name)?),
     };
-    let commands = commands(&mut node, link)?;
+    let commands = arm::commands(&mut node, link)?;
     let topic = node.resolve(link.states);
-    let wires = wires(arguments, &mut node, config, stream, &drops, vec![(link.states.into(), states_qos)])?;
-    let (inputs, outputs, puller) = wires.with(states_in, commands);
+    let wires = wires(arguments, &mut node, config, stream, &drops, heard)?;
+    let (inputs, outputs, puller) = wires.with(states, commands);
     let times = outputs.times.clone();
-    let inputs = on_link::Inputs { rollout: inputs, topic, clock: clock_in, publishers, resets, requests };
+    let inputs = on_link::Inputs { rollout: inputs, topic, clock, publishers, resets, requests };
     let outputs = on_link::Outputs {
         rollout: outputs,
         reset: Box::new(move || {
@@ -222,11 +197,7 @@ fn wires(
     node.subscribe(&learner("policy_weights"), ros::latched(), move |message: msg::PolicyWeights| {
         offer(message, &latched, &unreadable);
     })?;
-    let unreadable = drops.clone();
-    let (goal, goal_in) = watch::channel(None);
-    node.subscribe("goal_pose", ros::newest(), move |message: msg::PoseStamped| {
-        convert(message, "goal_pose", &unreadable, |pose: GoalPose| drop(goal.send_replace(Some(pose))));
-    })?;
+    let goal = arm::goal(node, drops)?;
     let client = node.client::<srv::GetWeights::Service>(&learner("get_weights"))?;
     let (pull, mut pulls) = mpsc::channel::<()>(1);
     // A learner waits for every rollout that it hears: one that only evaluates stays silent.
@@ -255,7 +226,7 @@ fn wires(
         weights: weights_in,
         acks: acks_in,
         learner: learner_in,
-        goal: goal_in,
+        goal,
         batches: to_topic::<msg::TransitionBatch, _>(node.publish(&learner("transitions"), ros::everything())?),
         status,
         episodes: to_topic::<msg::EpisodeStats, _>(node.publish("episode_stats", ros::everything())?),

@@ -1,6 +1,7 @@
 //! Learning from recorded steps: implicit Q-learning over options, and behaviour cloning. The networks are those of half-step PPO, whose
 //! critic is the value of an option here; the values of actions stay with the learner.
 
+mod critics;
 mod dataset;
 mod losses;
 mod state;
@@ -12,16 +13,15 @@ use super::init;
 use super::learned::Learned;
 use super::metrics::{Metrics, mean};
 use super::optimiser::Rates;
-use super::twin::Twin;
-use super::uniform;
 use crate::config::{self, Purpose, Seed};
-use crate::contract::{Contract, Group, Inheritance, Layout, Snapshot};
+use crate::contract::{Contract, Group, Inheritance, Snapshot};
 use crate::data::{Gathered, Part, Vectors};
 use crate::error::{Error, Result};
 use crate::policy::{Network, floats};
+use critics::Critics;
 pub use dataset::Dataset;
 use dataset::Steps;
-use losses::{ActorLosses, Counts, executed, expectile_loss, targets, value, weights};
+use losses::{ActorLosses, Counts, executed, value, weights};
 use rand::RngExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,28 +51,6 @@ pub struct Offline {
     /// Gradient steps whose loss or gradient was not finite.
     skipped: u64,
     pulse: Arc<AtomicU64>,
-}
-
-/// Values of actions, `Q_i(s, o, a)`, and those that follow them slowly.
-struct Critics {
-    twin: Twin,
-    slow: Twin,
-    learned: Learned,
-}
-
-impl Critics {
-    fn new(contract: &Contract, lr: f64, seed: Seed) -> Self {
-        let inputs = contract.obs_size() + contract.action_size();
-        let layout = Layout::twin_critics(inputs, &contract.network.hidden, contract.options.count);
-        let parameters = uniform::parameters(&layout, contract.layout().segments.len() as u64, 0.0, seed);
-        let twin = || Twin::new(&layout, &parameters);
-        Self { twin: twin(), slow: twin(), learned: Learned::new(layout.clone(), parameters.clone(), |_| Some(lr)) }
-    }
-
-    /// The lesser of the slow twins, `[N, K]`.
-    fn least(&self, steps: &Steps) -> Tensor {
-        self.slow.pass(&steps.input, &steps.action).values.amin([0i64].as_slice(), false)
-    }
 }
 
 impl Offline {
@@ -126,7 +104,7 @@ impl Offline {
         let config = &self.config.offline;
         let mut sound = true;
         let value_loss = self.critics.as_ref().map(|critics| {
-            let loss = value_loss(&self.network, critics, steps, config);
+            let loss = critics.value_loss(&self.network, steps, config);
             loss.backward();
             self.network.take_gradient(&mut self.actor.gradient);
             self.actor.rates = Rates::new(&layout, |group| (group == Group::Critic).then_some(config.lr));
@@ -151,7 +129,7 @@ impl Offline {
 
         let cost = self.dataset.scale.cost;
         let critic_loss = self.critics.as_mut().map(|critics| {
-            let (loss, pass, slope) = critic_loss(&self.network, critics, steps, config, cost);
+            let (loss, pass, slope) = critics.loss(&self.network, steps, config, cost);
             critics.twin.learn(&pass, slope);
             critics.twin.take_gradient(&mut critics.learned.gradient);
             sound &= critics.learned.step();
@@ -195,9 +173,9 @@ impl Offline {
                 let some = steps.select(&rows);
                 let config = &self.config.offline;
                 let critics = self.critics.as_ref();
-                let value = critics.map(|critics| value_loss(&self.network, critics, &some, config));
+                let value = critics.map(|critics| critics.value_loss(&self.network, &some, config));
                 let cost = self.dataset.scale.cost;
-                let critic = critics.map(|critics| critic_loss(&self.network, critics, &some, config, cost).0);
+                let critic = critics.map(|critics| critics.loss(&self.network, &some, config, cost).0);
                 let losses = numbers(&self.actor_losses(&some), value, critic);
                 sums.resize(losses.len(), 0.0);
                 let share = rows.len() as f64 / count as f64;
@@ -217,32 +195,6 @@ fn numbers(actor: &ActorLosses, value: Option<Tensor>, critic: Option<Tensor>) -
     let mut all = vec![actor.policy.detach(), actor.over_options.detach(), actor.termination.detach()];
     all.extend(value.iter().chain(&critic).map(Tensor::detach));
     floats(&Tensor::stack(&all, 0)).into_iter().map(f64::from).collect()
-}
-
-/// `mean_n expectile_tau(min_i Q_i(s, o, a) - W(s, o))` of the option that acted.
-fn value_loss(network: &Network, critics: &Critics, steps: &Steps, config: &config::Offline) -> Tensor {
-    let error = executed(&(critics.least(steps) - network.critic(&steps.input)), steps);
-    expectile_loss(&error, config.expectile).mean(Kind::Float)
-}
-
-/// `sum_i mean_n sum_o v_o (Q_i(s, o, a) - y_o)²`, the pass through the critics, and the gradient by their values.
-fn critic_loss(
-    network: &Network,
-    critics: &Critics,
-    steps: &Steps,
-    config: &config::Offline,
-    cost: f64,
-) -> (Tensor, super::twin::Pass, Tensor) {
-    tch::no_grad(|| {
-        let heads = network.split(&network.actor(&steps.next));
-        let wanted = targets(&heads, &network.critic(&steps.next), steps, cost);
-        let options = network.options() as f64;
-        let share = &steps.executed * config.executed_weight + (1.0 - config.executed_weight) / options;
-        let pass = critics.twin.pass(&steps.input, &steps.action);
-        let error = &pass.values - wanted;
-        let weighed = &error * (share / steps.len() as f64);
-        ((&weighed * &error).sum(Kind::Float), pass, weighed * 2.0)
-    })
 }
 
 impl Algorithm for Offline {

@@ -135,6 +135,7 @@ fn config() -> config::HsPpo {
         lr_anneal_steps: 0,
         load_balance_coef: 0.01,
         deliberation_cost: 0.0,
+        desired_kl: 0.0,
         ..config::HsPpo::default()
     }
 }

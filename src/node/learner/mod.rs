@@ -1,6 +1,7 @@
 //! The learner's front: admits batches, gathers an update, coordinates phases, keeps the counts. Never delayed by
 //! learning, which is the [`crate::node::trainer`]'s. No clock, no network.
 
+mod say;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,6 @@ use crate::data::{
     RolloutStatus, StreamId, Table, Verdict, join,
 };
 use crate::error::Result;
-use crate::node::Report;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -239,75 +239,6 @@ impl Learner {
         due.notes = self.admission.notes();
         due.notes.extend(self.trail.take());
         due
-    }
-
-    /// The last note of the audit: the counters, by which the ids are checked.
-    pub fn totals_note(&self) -> Note {
-        let totals = self.admission.totals();
-        Note::Totals { admitted: totals.admitted, refused: totals.refused.total(), lost: totals.lost }
-    }
-
-    /// What it says to whoever looks after it. `pulse`: moves on while the trainer works.
-    pub fn report(&self, pulse: u64) -> Report {
-        let (totals, gathered, status) = (self.admission.totals(), self.gather.counters(), self.status());
-        Report {
-            phase: status.activity,
-            waits: !self.busy,
-            progress: pulse + status.updates + totals.admitted,
-            waits_for: self.coordinator.laggards(),
-            counts: vec![
-                ("version", status.version),
-                ("updates", status.updates),
-                ("env_steps", status.env_steps),
-                ("admitted", totals.admitted),
-                ("lost", totals.lost),
-                ("refused_malformed", totals.refused.malformed),
-                ("refused_nonfinite", totals.refused.nonfinite),
-                ("refused_stale", totals.refused.stale),
-                ("refused_contract", totals.refused.contract),
-                ("suspect_batches", totals.suspect),
-                ("duplicate_batches", totals.duplicates),
-                ("ignored_batches", totals.ignored),
-                ("dropped_over_lag", gathered.dropped_lag),
-                ("dropped_out_of_phase", gathered.dropped_out),
-                ("queue_batches", self.gather.waiting() as u64),
-                ("gathered_steps", self.gather.stored()),
-                ("phase", status.phase),
-                ("members", status.members.len() as u64),
-            ],
-        }
-    }
-
-    /// What it tells rollouts and people.
-    pub fn status(&self) -> LearnerStatus {
-        let totals = self.admission.totals();
-        let gathered = self.gather.counters();
-        let phase = self.coordinator.phase();
-        LearnerStatus {
-            run: self.run,
-            life: self.life,
-            version: self.newest.0,
-            hash: self.newest.1,
-            update_mode: self.mode,
-            phase,
-            quota: self.coordinator.quota(),
-            members: self.coordinator.members(),
-            paused: self.paused,
-            activity: match (self.busy, self.gather.stored()) {
-                (true, _) => "learning",
-                (false, 0) => "waiting",
-                (false, _) => "gathering",
-            }
-            .into(),
-            updates: self.updates,
-            env_steps: self.env_steps,
-            admitted: totals.admitted,
-            lost: totals.lost,
-            refused: totals.refused.total(),
-            dropped: gathered.dropped_lag + gathered.dropped_out,
-            queue_batches: self.gather.waiting() as u32,
-            gathered_steps: self.gather.stored().min(u64::from(u32::MAX)) as u32,
-        }
     }
 
     fn work(&mut self) -> Option<Work> {

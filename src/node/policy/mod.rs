@@ -18,8 +18,8 @@ use crate::config::Seed;
 use crate::contract::Snapshot;
 use crate::data::{JointState, Moved, OptionState, Scene, Stage};
 use crate::error::{Error, Result};
-use crate::guard::{self, Guard, JointStates};
-use crate::link::{Command, Joints, Link, OUT_OF_ORDER_SECS, Preset, Rate, joint_names};
+use crate::guard::{self, Guard};
+use crate::link::{Command, Due, Joints, Link, OUT_OF_ORDER_SECS, Preset, Rate, joint_names, shown};
 use crate::option::Running;
 use crate::policy::{Decision, Policy, Sampling};
 use crate::robot::{Limits, PerJoint, Robot};
@@ -27,9 +27,6 @@ use crate::task::{Arm, Task};
 use nalgebra::Isometry3;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Stamps of states that have a command may come early by this share of a command tick.
-const EARLY: f64 = 0.1;
 
 /// What a policy node is told at its start.
 #[derive(Clone, Debug)]
@@ -113,8 +110,7 @@ pub struct Pilot {
     position: Option<PerJoint>,
     /// Control tick of the last decision: whole periods since stamp 0.
     decided_tick: Option<i64>,
-    /// Header stamp of the next command, where states have commands [s].
-    tick_due_secs: Option<f64>,
+    due: Due,
     /// Steady time of the newest state.
     state_at_secs: f64,
     /// Header stamp of the newest state, and a running mean of their distances [s].
@@ -138,22 +134,9 @@ impl Pilot {
                 "robot = both names no arm: a policy for both runs on one; give robot: panda or robot: fr3",
             ));
         }
-        let (link, name) = (settings.preset.link(), settings.preset.name());
-        if let Some(only) = settings.preset.arm().filter(|only| *only != settings.arm) {
-            return Err(Error::invalid(format!(
-                "policy.link = {name} with robot = {}; that link serves the {} only",
-                settings.arm.prefix(),
-                only.prefix()
-            )));
-        }
+        let link = settings.preset.link_of(settings.arm)?;
         settings.guard.validate()?;
-        if link.simulated != settings.guard.use_sim_time {
-            return Err(Error::invalid(format!(
-                "guard.use_sim_time = {} with policy.link = {name}, which is {}",
-                settings.guard.use_sim_time,
-                if link.simulated { "a simulator with a /clock: true is right" } else { "hardware: false is right" }
-            )));
-        }
+        settings.preset.check_clock(&settings.guard)?;
         let names = joint_names(settings.arm, &settings.prefix)?;
         let base_frame = names[0].replace("_joint1", "_link0");
         Ok(Self {
@@ -173,7 +156,7 @@ impl Pilot {
             given_secs: None,
             position: None,
             decided_tick: None,
-            tick_due_secs: None,
+            due: Due::default(),
             state_at_secs: f64::NEG_INFINITY,
             stamp_secs: None,
             state_period_secs: 0.0,
@@ -226,15 +209,7 @@ impl Pilot {
     fn take(&mut self, state: &JointState, now_secs: f64) -> Result<Acts> {
         let Some(loaded) = &mut self.loaded else { return Ok(Acts::default()) };
         let measured = self.joints.read(state);
-        // where velocities are not told, the guard looks at positions alone
-        let velocities: &[f64] = match &measured {
-            Ok(Some(measured)) if measured.told => &state.velocity,
-            _ => &[],
-        };
-        loaded.guard.observe(
-            &JointStates { names: &state.names, positions: &state.position, velocities, stamp_secs: state.stamp_secs },
-            now_secs,
-        )?;
+        loaded.guard.observe(&shown(state, &measured), now_secs)?;
         self.forget_what_is_void();
         if !self.pace(state.stamp_secs) {
             return Ok(Acts::default()); // told again: time stands
@@ -248,22 +223,10 @@ impl Pilot {
         }
         self.position = measured.map(|measured| measured.position).or(self.position);
         self.leash();
-        if self.link.rate == Rate::PerState && self.is_due(state.stamp_secs) {
+        if self.link.rate == Rate::PerState && self.due.state(state.stamp_secs, self.tick_secs()) {
             acts.command = self.tick(state.stamp_secs, now_secs);
         }
         Ok(acts)
-    }
-
-    /// Whether the state with this stamp has a command: a tick of the guard after the last, so that speeds are right.
-    fn is_due(&mut self, stamp_secs: f64) -> bool {
-        let tick_secs = self.tick_secs();
-        let due = self.tick_due_secs.unwrap_or(stamp_secs);
-        let reached = stamp_secs + EARLY * tick_secs;
-        if reached < due {
-            return false;
-        }
-        self.tick_due_secs = Some(due.max(reached - 2.0 * EARLY * tick_secs) + tick_secs);
-        true
     }
 
     /// Call it every [`Self::tick_secs`]: the command of a fixed rate; and, where each state has a command, those that bring
@@ -294,7 +257,7 @@ impl Pilot {
                 return false;
             }
             if period < 0.0 {
-                (self.tick_due_secs, self.decided_tick, self.led) = (None, None, None);
+                (self.due, self.decided_tick, self.led) = (Due::default(), None, None);
                 self.given.clear();
                 self.trail.clear();
             } else if period < 1.0 {

@@ -1,5 +1,6 @@
 //! What a person sees of an [`Analysis`]: a page that needs nothing but itself, and a table.
 
+mod html;
 mod page;
 mod plots;
 mod table;
@@ -7,6 +8,7 @@ mod table;
 pub use page::page;
 pub use table::table;
 
+use crate::analysis::options::Use;
 use crate::analysis::trace::Mean;
 use crate::analysis::{Analysis, PolicyName};
 
@@ -42,6 +44,20 @@ fn policy(name: &PolicyName) -> String {
     let (life, version) = name.version;
     let run: String = name.run.chars().take(8).collect();
     format!("version {life}.{version} of run {run}, from {}", name.from)
+}
+
+/// An option: number, ticks, share, runs, median and mean length, ends by d_max, β.
+fn use_of(option: &Use) -> [String; 8] {
+    [
+        option.option.to_string(),
+        option.steps.to_string(),
+        percent(option.share),
+        option.runs.to_string(),
+        option.median_duration.map_or("-".into(), |steps| steps.to_string()),
+        or_dash(option.mean_duration),
+        option.forced.to_string(),
+        or_dash(option.termination_prob),
+    ]
 }
 
 /// Rows of words and values that both page and terminal begin with.

@@ -1,8 +1,10 @@
 //! One page of HTML with all plots in it: opens from a file, without a network, on a phone, light and dark.
 
-use super::plots::{self, Line};
-use super::{head, mean, millis, or_dash, percent, short};
-use crate::analysis::trace::{Moment, Trace};
+use super::html::{Page, escape};
+use super::plots;
+use super::{head, mean, millis, or_dash, percent, short, use_of};
+use crate::analysis::options::Use;
+use crate::analysis::trace::Trace;
 use crate::analysis::{Analysis, Attention, Divergence, Urgency};
 use crate::error::Result;
 use std::fmt::Write as _;
@@ -32,145 +34,65 @@ pub fn page(found: &Analysis) -> Result<String> {
     page.facts(&rows[1..]);
     let links: Vec<String> = PARTS.iter().map(|(anchor, title)| format!("<a href=\"#{anchor}\">{title}</a>")).collect();
     let _ = writeln!(page.text, "<nav>{}</nav>", links.join(" "));
-    page.part(0);
-    page.attention(&found.attention);
+    page.part(PARTS[0]);
+    attention(&mut page, &found.attention);
     for note in &found.notes {
         page.soft(note);
     }
-    page.part(1);
+    page.part(PARTS[1]);
     episodes(&mut page, found)?;
-    page.part(2);
+    page.part(PARTS[2]);
     options(&mut page, found)?;
-    page.part(3);
-    for (divergence, name, words) in [
+    page.part(PARTS[3]);
+    for (compared, name, words) in [
         (&found.now, "now", "the recorded policy || the present one"),
         (&found.between, "between", "the present policy || the other"),
     ] {
-        match divergence {
-            Some(divergence) => page.divergence(divergence, name, words)?,
+        match compared {
+            Some(compared) => divergence(&mut page, compared, name, words)?,
             None if name == "now" => page.soft(
                 "nothing to compare: it needs a policy, and what it decided at the time (transitions or option_state)",
             ),
             None => {}
         }
     }
-    page.part(4);
+    page.part(PARTS[4]);
     critic(&mut page, found)?;
-    page.part(5);
+    page.part(PARTS[5]);
     health(&mut page, found)?;
     let _ = writeln!(page.text, "<p class=\"soft\">handoff {}</p>\n</body></html>", env!("CARGO_PKG_VERSION"));
     Ok(page.text)
 }
 
-struct Page {
-    text: String,
-    secs: f64,
-    bag: String,
+fn attention(page: &mut Page, all: &[Attention]) {
+    if all.is_empty() {
+        return page.soft("nothing stands out");
+    }
+    page.text += "<ul>\n";
+    for Attention { urgency, sentence, at_secs, section } in all {
+        let class = if *urgency == Urgency::Wrong { " class=\"wrong\"" } else { "" };
+        let at = at_secs.map_or(String::new(), |at_secs| format!(", at {at_secs:.2} s"));
+        let _ = writeln!(page.text, "<li{class}>{}{at} <a href=\"#{section}\">more</a></li>", escape(sentence));
+    }
+    page.text += "</ul>\n";
 }
 
-impl Page {
-    fn part(&mut self, index: usize) {
-        let (anchor, title) = PARTS[index];
-        let _ = writeln!(self.text, "<h2 id=\"{anchor}\">{title}</h2>");
+fn divergence(page: &mut Page, found: &Divergence, name: &str, words: &str) -> Result<()> {
+    let rows: Vec<Vec<String>> =
+        found.options.iter().map(|one| vec![one.option.to_string(), mean(one.action), mean(one.transition)]).collect();
+    page.soft(&format!("KL [nat a tick], {words}; means with 95 % intervals."));
+    page.table(&["option", "actions", "option transition"], &rows);
+    if let Some(agreement) = found.agreement {
+        page.soft(&format!("both took the same option at {} of the ticks", percent(agreement)));
     }
-
-    fn soft(&mut self, words: &str) {
-        let _ = writeln!(self.text, "<p class=\"soft\">{}</p>", escape(words));
-    }
-
-    fn facts(&mut self, rows: &[[String; 2]]) {
-        self.text += "<div class=\"wide\"><table>\n";
-        for [name, value] in rows {
-            let _ = writeln!(self.text, "<tr><td>{}</td><td class=\"words\">{}</td></tr>", escape(name), escape(value));
-        }
-        self.text += "</table></div>\n";
-    }
-
-    fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
-        let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
-            cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect::<String>()
-        };
-        let _ =
-            writeln!(self.text, "<div class=\"wide\"><table>\n<tr>{}</tr>", cells("th", &mut header.iter().copied()));
-        for row in rows {
-            let _ = writeln!(self.text, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
-        }
-        self.text += "</table></div>\n";
-    }
-
-    fn figure(&mut self, svg: &str, caption: &str, keys: &[&str]) {
-        let keys: String = keys
-            .iter()
-            .enumerate()
-            .map(|(index, key)| {
-                format!("<span class=\"key\" style=\"background:{}\"></span>{}", plots::colour(index), escape(key))
-            })
-            .collect();
-        let _ = writeln!(self.text, "<figure>{svg}<figcaption>{}{keys}</figcaption></figure>", escape(caption));
-    }
-
-    /// Quantities over time, if there is something.
-    fn lines(&mut self, title: &str, caption: &str, lines: &[Line<'_>], moments: (&str, &[Moment])) -> Result<()> {
-        let said: Vec<Line<'_>> = lines.iter().filter(|(_, trace)| !trace.is_empty()).copied().collect();
-        if said.is_empty() {
-            return Ok(());
-        }
-        let keys: Vec<&str> = if said.len() == 1 { vec![] } else { said.iter().map(|(name, _)| *name).collect() };
-        self.figure(&plots::lines(self.secs, title, &said, moments)?, caption, &keys);
-        Ok(())
-    }
-
-    /// Moments, each with a link to its place in the plot and the command that cuts it out.
-    fn moments(&mut self, name: &str, moments: &[Moment]) {
-        if moments.is_empty() {
-            return;
-        }
-        self.text += "<ol>\n";
-        for (index, moment) in moments.iter().enumerate() {
-            let (at, what) = (moment.at_secs, escape(&moment.what));
-            let (from, to, bag) = ((at - 1.0).max(0.0), at + 1.0, escape(&quoted(&self.bag)));
-            let _ = writeln!(
-                self.text,
-                "<li><a href=\"#{name}-{}\">{at:.3} s</a>: {what}. <code>handoff bag cut {bag} --from {from:.2} --to {to:.2} --out part</code></li>",
-                index + 1
-            );
-        }
-        self.text += "</ol>\n";
-    }
-
-    fn attention(&mut self, all: &[Attention]) {
-        if all.is_empty() {
-            return self.soft("nothing stands out");
-        }
-        self.text += "<ul>\n";
-        for Attention { urgency, sentence, at_secs, section } in all {
-            let class = if *urgency == Urgency::Wrong { " class=\"wrong\"" } else { "" };
-            let at = at_secs.map_or(String::new(), |at_secs| format!(", at {at_secs:.2} s"));
-            let _ = writeln!(self.text, "<li{class}>{}{at} <a href=\"#{section}\">more</a></li>", escape(sentence));
-        }
-        self.text += "</ul>\n";
-    }
-
-    fn divergence(&mut self, found: &Divergence, name: &str, words: &str) -> Result<()> {
-        let rows: Vec<Vec<String>> = found
-            .options
-            .iter()
-            .map(|one| vec![one.option.to_string(), mean(one.action), mean(one.transition)])
-            .collect();
-        self.soft(&format!("KL [nat a tick], {words}; means with 95 % intervals."));
-        self.table(&["option", "actions", "option transition"], &rows);
-        if let Some(agreement) = found.agreement {
-            self.soft(&format!("both took the same option at {} of the ticks", percent(agreement)));
-        }
-        self.lines(
-            "KL [nat]",
-            &format!("KL of action and option together over time [s]: {words}"),
-            &[("KL", &found.trace)],
-            (name, &found.worst),
-        )?;
-        self.moments(name, &found.worst);
-        Ok(())
-    }
+    page.lines(
+        "KL [nat]",
+        &format!("KL of action and option together over time [s]: {words}"),
+        &[("KL", &found.trace)],
+        (name, &found.worst),
+    )?;
+    page.moments(name, &found.worst);
+    Ok(())
 }
 
 fn episodes(page: &mut Page, found: &Analysis) -> Result<()> {
@@ -206,19 +128,7 @@ fn options(page: &mut Page, found: &Analysis) -> Result<()> {
         page.soft("no decision was recorded");
         return Ok(());
     };
-    let row = |one: &crate::analysis::options::Use| {
-        vec![
-            one.option.to_string(),
-            one.steps.to_string(),
-            percent(one.share),
-            one.runs.to_string(),
-            one.median_duration.map_or("-".into(), |steps| steps.to_string()),
-            or_dash(one.mean_duration),
-            one.forced.to_string(),
-            or_dash(one.termination_prob),
-            one.switches.to_string(),
-        ]
-    };
+    let row = |one: &Use| use_of(one).into_iter().chain([one.switches.to_string()]).collect();
     let rows: Vec<Vec<String>> = options.options.iter().map(row).collect();
     let header =
         ["option", "ticks", "share", "runs", "median length", "mean length", "ended by d_max", "β", "taken over"];
@@ -335,31 +245,4 @@ fn health(page: &mut Page, found: &Analysis) -> Result<()> {
     }
     page.facts(&rows);
     page.lines("versions", "versions behind the newest over time [s]", &[("lag", &health.lag_trace)], ("lag", &[]))
-}
-
-/// As one word of a shell.
-fn quoted(text: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_of_a_shell() {
-        assert_eq!(quoted("/data/run_1/b-0.mcap"), "/data/run_1/b-0.mcap");
-        assert_eq!(quoted("/data/my run; rm x"), "'/data/my run; rm x'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

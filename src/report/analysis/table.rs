@@ -1,7 +1,7 @@
 //! The same for a terminal.
 
 use super::super::calm;
-use super::{head, mean, millis, or_dash, percent, short};
+use super::{head, mean, millis, percent, short, use_of};
 use crate::analysis::{Analysis, Urgency};
 use std::fmt::Write as _;
 
@@ -37,18 +37,8 @@ pub fn table(found: &Analysis) -> String {
             calm(&["option", "ticks", "share", "runs", "median", "mean", "d_max", "β", "KL actions", "KL options"]);
         for one in &options.options {
             let now = found.now.as_ref().and_then(|now| now.options.get(one.option));
-            table.add_row([
-                one.option.to_string(),
-                one.steps.to_string(),
-                percent(one.share),
-                one.runs.to_string(),
-                one.median_duration.map_or("-".into(), |steps| steps.to_string()),
-                or_dash(one.mean_duration),
-                one.forced.to_string(),
-                or_dash(one.termination_prob),
-                mean(now.and_then(|now| now.action)),
-                mean(now.and_then(|now| now.transition)),
-            ]);
+            let divergence = [mean(now.and_then(|now| now.action)), mean(now.and_then(|now| now.transition))];
+            table.add_row(use_of(one).into_iter().chain(divergence));
         }
         let _ = writeln!(text, "\n{table}");
         let (switching, between) = (mean(options.jerk_switching), mean(options.jerk_between));

@@ -1,5 +1,6 @@
 //! What a policy node says of itself in `/diagnostics`.
 
+use crate::app::nodes::health::name_mismatches;
 use crate::app::nodes::wire::Drops;
 use crate::data::Stage;
 use crate::error::Result;
@@ -18,12 +19,7 @@ pub(super) fn diagnose(node: &mut Node, subscriptions: Vec<(String, Qos)>, drops
         let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
         let mut health = newest.as_ref().map_or_else(starting, health_of);
         health.values.extend(drops.counts().into_iter().map(|(name, count)| (name, count.to_string())));
-        for (topic, qos) in &subscriptions {
-            for sentence in graph.mismatches(topic, qos).unwrap_or_default() {
-                health.level = health.level.max(Level::Error);
-                health.message = sentence;
-            }
-        }
+        name_mismatches(&mut health, graph, &subscriptions);
         health
     })?;
     Ok(Box::new(move |status: &Status| {

@@ -15,15 +15,12 @@ use super::Agent;
 use crate::contract::Contract;
 use crate::data::JointState;
 use crate::error::{Error, Result};
-use crate::guard::{self, Guard, JointStates};
-use crate::link::{Command, Joints, Link, Preset, Rate, joint_names};
+use crate::guard::{self, Guard};
+use crate::link::{Command, Due, Joints, Link, Preset, Rate, joint_names, shown};
 use crate::robot::{Limits, PerJoint, Robot};
 use reset::Asked;
 use std::sync::Arc;
 use ticks::{Tick, Ticks};
-
-/// Stamps of states that have a command may come early by this share of a command tick.
-const EARLY: f64 = 0.1;
 
 /// What a rollout on a link is told at its start.
 #[derive(Clone, Debug)]
@@ -78,8 +75,7 @@ pub struct OnLink {
     /// When the newest state came, and its header stamp [s].
     heard_secs: Option<f64>,
     stamp_secs: f64,
-    /// Header stamp of the next command, where states have commands [s].
-    due_secs: Option<f64>,
+    due: Due,
     /// Why the last arming was refused, or the last way blocked.
     trouble: Option<String>,
     leaves: bool,
@@ -95,22 +91,8 @@ impl OnLink {
                 "robot = both names no arm: a policy for both is trained on one; give robot: panda or robot: fr3",
             ));
         }
-        let link = settings.preset.link();
-        if let Some(only) = settings.preset.arm().filter(|only| *only != settings.arm) {
-            return Err(Error::invalid(format!(
-                "policy.link = {} with robot = {}; that link serves the {} only",
-                settings.preset.name(),
-                settings.arm.prefix(),
-                only.prefix()
-            )));
-        }
-        if link.simulated != settings.guard.use_sim_time {
-            let (name, given) = (settings.preset.name(), settings.guard.use_sim_time);
-            return Err(Error::invalid(format!(
-                "guard.use_sim_time = {given} with policy.link = {name}, which is {}",
-                if link.simulated { "a simulator with a /clock: true is right" } else { "hardware: false is right" }
-            )));
-        }
+        let link = settings.preset.link_of(settings.arm)?;
+        settings.preset.check_clock(&settings.guard)?;
         let contract = agent.rollout.contract.clone();
         let (step, leash) = (contract.action.step_rad(contract.control_period_secs), settings.guard.leash_rad);
         if step > leash {
@@ -134,7 +116,7 @@ impl OnLink {
             tick: 0,
             heard_secs: None,
             stamp_secs: 0.0,
-            due_secs: None,
+            due: Due::default(),
             trouble: None,
             leaves: false,
             refused_states: 0,
@@ -219,15 +201,7 @@ impl OnLink {
 
     fn take(&mut self, state: &JointState, now_secs: f64) -> Result<Acts> {
         let measured = self.joints.read(state);
-        // where velocities are not told, the guard looks at positions alone
-        let velocities: &[f64] = match &measured {
-            Ok(Some(measured)) if measured.told => &state.velocity,
-            _ => &[],
-        };
-        self.guard.observe(
-            &JointStates { names: &state.names, positions: &state.position, velocities, stamp_secs: state.stamp_secs },
-            now_secs,
-        )?;
+        self.guard.observe(&shown(state, &measured), now_secs)?;
         let measured = measured?;
         self.heard_secs = Some(now_secs);
         self.stamp_secs = state.stamp_secs;
@@ -245,23 +219,10 @@ impl OnLink {
             }
             self.control(&measured, now_secs)?;
         }
-        if self.link.rate == Rate::PerState && self.is_due(state.stamp_secs) {
+        if self.link.rate == Rate::PerState && self.due.state(state.stamp_secs, self.tick_secs()) {
             acts.command = self.command(now_secs);
         }
         Ok(acts)
-    }
-
-    /// Whether the state with this stamp has a command: never more of them than ticks of the guard, so that speeds are right.
-    fn is_due(&mut self, stamp_secs: f64) -> bool {
-        let tick_secs = self.tick_secs();
-        // after a reset time is earlier
-        let due = self.due_secs.filter(|due| *due < stamp_secs + 2.0 * tick_secs).unwrap_or(stamp_secs);
-        let reached = stamp_secs + EARLY * tick_secs;
-        if reached < due {
-            return false;
-        }
-        self.due_secs = Some(due.max(reached - 2.0 * EARLY * tick_secs) + tick_secs);
-        true
     }
 
     /// Call it every [`Self::tick_secs`]: the command of a fixed rate; and, where each state has a command, those that bring
