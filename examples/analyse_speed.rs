@@ -88,7 +88,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         normaliser,
         parameters: parameters.into(),
     };
-    let present = Present { from: "random weights".into(), snapshot: Arc::new(snapshot), rewards: None };
+    let present = Present { from: "random weights".into(), snapshot: Arc::new(snapshot), critic: true, rewards: None };
     handoff::policy::set_threads(1);
     let setup = Setup { present: Some(present), goal: Some([0.45, 0.15, 0.4]), ..Setup::default() };
     let start = Instant::now();

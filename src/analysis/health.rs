@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// States that a command may answer.
 const STATES: usize = 4096;
+/// What was commanded this long ago is no measure of where the arm should be [ns].
+const COMMAND_NS: i64 = 1_000_000_000;
 /// Complaints, and states of the guard, that are told apart.
 const MAX_KINDS: usize = 50;
 
@@ -102,7 +104,8 @@ pub struct Watch {
     answered_ns: Option<i64>,
     latencies: Intervals,
     latency: Trace,
-    command: Option<PerJoint>,
+    /// The last command, and its receipt [ns].
+    command: Option<(PerJoint, i64)>,
     tracking: [(Tally, f64); ARM_DOF],
     worst: Worst,
     lag: Tally,
@@ -136,7 +139,9 @@ impl Watch {
             self.states.pop_front();
         }
         self.states.push_back((stamp_ns, time_ns));
-        if let Some(command) = self.command {
+        if let Some((command, told_ns)) = self.command
+            && time_ns.saturating_sub(told_ns) <= COMMAND_NS
+        {
             self.tracked(at_secs, &std::array::from_fn(|joint| command[joint] - position[joint]));
         }
     }
@@ -155,12 +160,12 @@ impl Watch {
 
     /// A command: its stamp, its receipt, its positions where it has all. The first one with a state's stamp answers it.
     pub fn command(&mut self, stamp_ns: i64, time_ns: i64, at_secs: f64, position: Option<PerJoint>) {
-        self.command = position.or(self.command);
+        self.command = position.map(|position| (position, time_ns)).or(self.command);
         let state = self.states.iter().rev().find(|(stamp, _)| *stamp == stamp_ns);
         if let (Some((_, received_ns)), true) = (state, self.answered_ns != Some(stamp_ns)) {
             self.answered_ns = Some(stamp_ns);
             self.latencies.add(*received_ns, time_ns);
-            self.latency.add(at_secs, (time_ns - received_ns) as f64 * 1e-9);
+            self.latency.add(at_secs, time_ns.saturating_sub(*received_ns) as f64 * 1e-9);
         }
     }
 
@@ -311,6 +316,18 @@ mod tests {
             (0.5, 0.5, 0.0)
         );
         assert_eq!((found.worst_tracking[0].at_secs, found.worst_tracking[0].score), (5.0, 0.5));
+    }
+
+    #[test]
+    fn a_command_of_long_ago_is_no_measure_of_tracking() {
+        let mut watch = watch();
+        watch.command(0, 0, 0.0, Some([0.5; ARM_DOF]));
+        watch.state(1, 1_000_000_000, 1.0, &[0.4; ARM_DOF]);
+        watch.state(2, 1_000_000_001, 1.0, &[9.0; ARM_DOF]);
+        watch.state(3, 60_000_000_000, 60.0, &[9.0; ARM_DOF]);
+        let found = watch.finish();
+        assert_eq!(found.tracking[0].error.count, 1);
+        assert!((found.tracking[0].largest_rad - 0.1).abs() < 1e-12);
     }
 
     #[test]

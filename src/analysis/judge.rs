@@ -82,6 +82,8 @@ pub(super) struct Judge {
     contract: Arc<Contract>,
     present: Policy,
     against: Option<Policy>,
+    /// The critic has something to say.
+    critic: bool,
     rewards: Option<Rewards>,
     /// Of the bag.
     kept: VecDeque<Arc<Snapshot>>,
@@ -97,17 +99,14 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(
-        axis: Axis,
-        present: &Snapshot,
-        against: Option<&Snapshot>,
-        rewards: Option<Rewards>,
-    ) -> Result<Self> {
+    pub(super) fn new(axis: Axis, of: &super::walk::Present, against: Option<&Snapshot>) -> Result<Self> {
+        let (present, rewards) = (&*of.snapshot, of.rewards);
         let options = present.contract.options.count;
         Ok(Self {
             contract: present.contract.clone(),
             present: Policy::new(present)?,
             against: against.map(Policy::new).transpose()?,
+            critic: of.critic,
             rewards,
             kept: VecDeque::new(),
             logged: None,
@@ -146,7 +145,7 @@ impl Judge {
         }
         let outputs = self.present.outputs(&block.observations)?;
         let against = self.against.as_ref().map(|policy| policy.outputs(&block.observations)).transpose()?;
-        let values = self.present.values(&block.observations)?;
+        let values = if self.critic { self.present.values(&block.observations)? } else { Vec::new() };
         let mut logged: Option<(u64, Option<Outputs>)> = None;
         for (at, row) in block.rows.iter().enumerate() {
             if self.contract.options.count <= usize::from(row.option) {

@@ -1,7 +1,7 @@
 //! The transitions of bags, to learn from.
 
 use super::walk::alike;
-use crate::bag::{Bag, Damage, Message, Schema, Select, decode, message};
+use crate::bag::{Bag, Damage, Message, Schema, Schemas, Select, decode, message};
 use crate::contract::{Architecture, Contract, Hash, Network, PolicyWeights};
 use crate::data::{Batch, Logged, check};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ const WEIGHTS: &str = "handoff/msg/PolicyWeights";
 pub struct Recorded {
     /// Checked against the contract; a batch that was sent twice is there twice.
     pub logged: Vec<Logged>,
-    /// Transitions that were left out, by the reason.
+    /// Transitions that were left out, by the reason; 0: nobody knows how many.
     pub left_out: BTreeMap<String, u64>,
     /// What could not be read.
     pub damage: Vec<Damage>,
@@ -71,9 +71,9 @@ fn each(
     damage: &mut Vec<Damage>,
     to: &mut dyn FnMut(&Schema, &Message) -> Result<()>,
 ) -> Result<()> {
-    let mut schemas = BTreeMap::new();
+    let (mut known, mut schemas) = (Schemas::new(prefixes), BTreeMap::new());
     for topic in bag.topics_of(type_name) {
-        schemas.insert(topic, Schema::of(&bag.topics()[topic], prefixes)?);
+        schemas.insert(topic, known.of(&bag.topics()[topic])?);
     }
     let mut messages = bag.read(&Select { topics: Some(schemas.keys().copied().collect()), ..Select::default() })?;
     while let Some(message) = messages.read()? {
@@ -83,6 +83,12 @@ fn each(
     }
     damage.extend(messages.damage());
     Ok(())
+}
+
+/// Transitions that a batch says it has, which is malformed; 0 where not even that can be read.
+pub(super) fn steps(schema: &Schema, message: &Message) -> u64 {
+    let head = decode::<message::TransitionHead>(schema, &message.data);
+    head.map_or(0, |head| head.fragments.iter().map(|fragment| u64::from(fragment.num_steps)).sum())
 }
 
 fn take(
@@ -96,7 +102,7 @@ fn take(
     let batch = match decode::<message::BatchMessage>(schema, &message.data).and_then(Batch::try_from) {
         Ok(batch) => batch,
         Err(error) => {
-            *left_out.entry(error.to_string()).or_default() += 1;
+            *left_out.entry(error.to_string()).or_default() += steps(schema, message);
             return Ok(());
         }
     };

@@ -1,9 +1,9 @@
 //! What a bag says of the run that it recorded: what happened, what the policy did, whether it is what a policy would do now, how good
 //! the critic thinks it was, whether the system was healthy, and what to look at first.
 //!
-//! One pass in the order of time, in memory that does not grow with the bag. States, commands and goals go through the very node that
-//! moves an arm ([`crate::node::policy::Pilot`], dry), so that a bag played into a running node gives the same decisions. Transitions
-//! are decided again on the observations that they carry.
+//! One pass in the order of time (of recording, where the clock was set back), in memory that does not grow with the bag. States, commands
+//! and goals go through the very node that moves an arm ([`crate::node::policy::Pilot`], dry), so that a bag played into a running node
+//! gives the same decisions. Transitions are decided again on the observations that they carry.
 
 mod attention;
 pub mod episodes;

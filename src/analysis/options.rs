@@ -95,20 +95,32 @@ pub struct Process {
 }
 
 impl Process {
-    /// `period_secs` lies between two ticks.
-    pub fn new(axis: Axis, period_secs: f64) -> Self {
+    /// `period_secs` lies between two ticks. `options` are known to be there, used or not; more may be met.
+    pub fn new(axis: Axis, period_secs: f64, options: usize) -> Self {
         let (found, jerk) = (OptionUse::default(), [Tally::default(); 2]);
-        Self { axis, period_secs, envs: Vec::new(), found, termination: Vec::new(), jerk, column: None }
+        let mut process =
+            Self { axis, period_secs, envs: Vec::new(), found, termination: Vec::new(), jerk, column: None };
+        process.know(options.min(MAX_OPTIONS));
+        process
+    }
+
+    fn know(&mut self, options: usize) {
+        while self.found.options.len() < options {
+            self.found.options.push(Use { option: self.found.options.len(), ..Use::default() });
+            self.found.timeline.push(vec![false; COLUMNS]);
+            self.termination.push(Tally::default());
+        }
+    }
+
+    /// Nothing goes on: what ran is not seen to end.
+    pub fn split(&mut self) {
+        (self.envs, self.column) = (Vec::new(), None);
     }
 
     /// One tick.
     pub fn add(&mut self, step: &Step) {
         let option = usize::from(step.option).min(MAX_OPTIONS - 1);
-        while self.found.options.len() <= option {
-            self.found.options.push(Use { option: self.found.options.len(), ..Use::default() });
-            self.found.timeline.push(vec![false; COLUMNS]);
-            self.termination.push(Tally::default());
-        }
+        self.know(option + 1);
         if self.envs.len() <= step.env {
             self.envs.resize(step.env + 1, Env::default());
         }
@@ -203,7 +215,7 @@ mod tests {
 
     #[test]
     fn runs_shares_and_jerk_are_as_counted_by_hand() {
-        let mut process = Process::new(Axis { secs: 64.0 }, 0.1);
+        let mut process = Process::new(Axis { secs: 64.0 }, 0.1, 0);
         // 0 0 0 | 1 1 | 1 | 0, and the velocity bends where 1 takes over
         let speeds = [0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0];
         let options = [(0, true), (0, false), (0, false), (1, true), (1, false), (1, true), (0, true)];
@@ -225,11 +237,11 @@ mod tests {
 
     #[test]
     fn an_episode_ends_what_ran_without_a_termination() {
-        let mut process = Process::new(Axis { secs: 1.0 }, 0.1);
+        let mut process = Process::new(Axis { secs: 1.0 }, 0.1, 0);
         process.add(&step(1, 0, true, 0.0));
         process.add(&Step { begins: true, ..step(2, 1, true, 9.0) });
         let found = process.finish().unwrap();
         assert_eq!((found.switches, found.options[0].runs), (0, 0));
-        assert!(Process::new(Axis::default(), 0.1).finish().is_none());
+        assert!(Process::new(Axis::default(), 0.1, 0).finish().is_none());
     }
 }

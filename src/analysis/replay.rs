@@ -39,6 +39,8 @@ pub(super) struct Replay {
     /// The recorded process: stamp, option, steps that it has run.
     recorded: Option<(f64, u8, u32)>,
     last_stamp_secs: f64,
+    /// What the clock of recording was set back by in all: the node's own clock never was [s].
+    back_secs: f64,
     /// Attempts begun.
     begun: u64,
     ticks: u32,
@@ -63,6 +65,7 @@ impl Replay {
             waiting: VecDeque::new(),
             recorded: None,
             last_stamp_secs: f64::NEG_INFINITY,
+            back_secs: 0.0,
             begun: 0,
             ticks: 0,
             decisions: 0,
@@ -95,6 +98,13 @@ impl Replay {
         self.attempts.goal(Isometry3::from_parts(goal.position.into(), rotation))
     }
 
+    /// The clock of recording was set back: the attempt ends, and what was published before has no successor.
+    pub(super) fn split(&mut self, back_secs: f64) -> Option<Episode> {
+        self.back_secs += back_secs;
+        self.recorded = None;
+        self.attempts.end("time was set back")
+    }
+
     /// A command, or a target: what leads the arm.
     pub(super) fn led(&mut self, command: &JointState) {
         self.pilot.led(command);
@@ -106,7 +116,7 @@ impl Replay {
         state: &JointState,
         at_secs: f64,
     ) -> (Option<(OptionState, PerJoint)>, Option<Episode>) {
-        let acts = self.pilot.states(state, at_secs);
+        let acts = self.pilot.states(state, at_secs + self.back_secs);
         let Some(acts) = self.note(acts) else { return (None, None) };
         let (Some(decided), Some(option)) = (acts.decided, acts.option) else { return (None, None) };
         let stamp_secs = option.stamp_secs;

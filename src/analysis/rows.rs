@@ -90,6 +90,21 @@ impl Block {
     }
 }
 
+/// Stamps are of the recorder's clock if the last one is at most this old on receipt [s].
+const OLDEST_SECS: f64 = 10.0;
+
+/// When each step of a fragment was, since the bag's first message [s], of a batch received at `at_secs`: by its stamp, where stamps are
+/// of the recorder's clock. A simulator's own time is none: its steps were made one after another since `since_secs`, the receipt before.
+pub(super) fn times(fragment: &Fragment, at_secs: f64, since_secs: f64, start_ns: i64) -> impl Fn(usize) -> f64 + '_ {
+    let (steps, start_secs) = (&fragment.steps, start_ns as f64 * 1e-9);
+    let age_secs = steps.last().map_or(f64::NAN, |last| start_secs + at_secs - last.stamp_secs);
+    let stamped = (-1e-3..OLDEST_SECS).contains(&age_secs);
+    move |t| match steps.get(t).filter(|_| stamped) {
+        Some(step) => (step.stamp_secs - start_secs).max(0.0),
+        None => since_secs + (at_secs - since_secs) * (t + 1) as f64 / steps.len() as f64,
+    }
+}
+
 /// Where a field of the observation lies.
 pub(super) fn field(contract: &Contract, name: &str) -> Option<std::ops::Range<usize>> {
     let mut at = 0;

@@ -6,7 +6,7 @@ use crate::bag::Bag;
 use crate::bag::tests::recording::{self, Recording};
 use crate::config::{Config, Purpose, Seed};
 use crate::contract::{Contract, Normaliser, Snapshot};
-use crate::data::{Batch, End, Final, Fragment, GoalPose, JointState, OptionState, StreamId, Transition};
+use crate::data::{Batch, End, EpisodeStats, Final, Fragment, GoalPose, JointState, OptionState, StreamId, Transition};
 use crate::link::{Command, Preset};
 use crate::node::policy::{Pilot, Settings};
 use crate::option::Running;
@@ -121,7 +121,7 @@ fn analysed(bag: &Recording, setup: &Setup) -> (Analysis, Vec<OptionState>) {
 }
 
 fn present(snapshot: &Arc<Snapshot>) -> Option<Present> {
-    Some(Present { from: "a run".into(), snapshot: snapshot.clone(), rewards: None })
+    Some(Present { from: "a run".into(), snapshot: snapshot.clone(), critic: true, rewards: None })
 }
 
 #[test]
@@ -344,4 +344,123 @@ fn what_does_not_fit_is_refused_with_what_would_be_right() {
     let (found, _) = analysed(&recorded(&transitions(&acting, 50)), &Setup::default());
     assert_eq!(found.options.unwrap().steps, 50);
     assert!(found.notes[0].contains("no policy"));
+}
+
+#[test]
+fn a_recording_that_is_made_twice_over_the_same_times_is_two_recordings() {
+    let (mut bag, said) = moved(true);
+    let (once, _) = analysed(&bag, &Setup { seed: 5, ..Setup::default() });
+    bag.again();
+    let (twice, decided) = analysed(&bag, &Setup { seed: 5, ..Setup::default() });
+    assert_eq!(twice.survey.clock_jump_count, 1);
+    let count = decided.len().abs_diff(2 * said.len());
+    assert!(count <= 1, "{} of {}", decided.len(), 2 * said.len());
+    let (one, two) = (once.health, twice.health);
+    assert!(two.tracking.iter().all(|joint| joint.largest_rad < 1e-9), "{:?}", two.tracking);
+    let (one, two) = (one.latency.unwrap(), two.latency.unwrap());
+    assert_eq!((two.commands, two.longest_secs), (2 * one.commands, one.longest_secs));
+    let (one, two) = (once.options.unwrap(), twice.options.unwrap());
+    assert_eq!((two.steps, two.switches), (2 * one.steps, 2 * one.switches));
+    assert!(twice.now.unwrap().agreement.unwrap() > 0.95);
+    let episodes = twice.episodes.unwrap();
+    assert_eq!((episodes.count, episodes.ends["time was set back"], episodes.ends["the end of the bag"]), (2, 1, 1));
+}
+
+#[test]
+fn what_was_sent_twice_counts_once_and_what_is_left_out_not_at_all() {
+    let acting = snapshot(1, 0.0);
+    let setup = Setup { present: present(&acting), ..Setup::default() };
+    let mut batch = transitions(&acting, 100);
+    batch.episodes = vec![stats()];
+    let mut bag = recorded(&batch);
+    bag.again();
+    let mut other = Batch { seq: 1, contract_hash: [9; 32], ..batch.clone() };
+    bag.add(0, ns(2.0), recording::batch(&other));
+    bag.add(0, ns(3.0), recording::batch(&other));
+    (other.seq, other.contract_hash, other.fragments[0].obs_size) = (2, batch.contract_hash, 7);
+    bag.add(0, ns(4.0), recording::batch(&other));
+    let (found, _) = analysed(&bag, &setup);
+    assert_eq!((found.source.as_str(), found.options.unwrap().steps), ("100 transitions", 100));
+    assert_eq!(found.episodes.unwrap().count, 1);
+    let left: Vec<&String> = found.notes.iter().filter(|note| note.contains("left out")).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.iter().all(|note| note.starts_with("100 transitions")), "{left:?}");
+    let read = super::logged::transitions(&[bag.write()], &acting.contract, &[]).unwrap();
+    let malformed = read.left_out.iter().find(|(reason, _)| reason.contains("observations has"));
+    assert_eq!(malformed.map(|(_, count)| *count), Some(100), "{:?}", read.left_out);
+}
+
+fn stats() -> EpisodeStats {
+    EpisodeStats {
+        stamp_secs: 1.0,
+        rollout: "r0".into(),
+        env: 0,
+        episode: 0,
+        version: 1,
+        episode_return: -3.0,
+        length: 50,
+        end: End::Truncated,
+        final_error: 0.1,
+        success: true,
+        success_strict: false,
+        first_success_step: 40,
+        option_steps: vec![50, 0, 0, 0],
+        option_runs: vec![1, 0, 0, 0],
+        forced_ends: 0,
+    }
+}
+
+#[test]
+fn statistics_of_episodes_are_read_where_nothing_else_tells_of_them() {
+    let (whole, _) = moved(false);
+    let with_stats = |mut bag: Recording| {
+        let topic = bag.topic("/r0/episode_stats", "handoff/msg/EpisodeStats");
+        bag.add(topic, ns(20.0), crate::bag::encode::stats(&stats()));
+        analysed(&bag, &Setup::default()).0.episodes
+    };
+    let found = with_stats(whole.only(&["/joint_states", "/joint_command"])).unwrap();
+    assert_eq!((found.count, found.success, found.episode_return.unwrap().mean), (1, 1, -3.0));
+    // the attempts at its goal are these episodes already
+    assert_eq!(with_stats(whole).unwrap().ends.keys().copied().collect::<Vec<_>>(), ["the end of the bag"]);
+    let acting = snapshot(1, 0.0);
+    assert_eq!(with_stats(recorded(&Batch { episodes: vec![stats()], ..transitions(&acting, 50) })).unwrap().count, 1);
+}
+
+#[test]
+fn options_that_are_never_used_are_listed_and_the_one_that_has_all_is_said() {
+    let mut acting = (*constant(0.0, [60.0, 0.0, 0.0, 0.0], 0.0)).clone();
+    acting.version = 2;
+    let bag = recorded(&transitions(&acting, 100));
+    let (found, _) = analysed(&bag, &Setup { present: present(&Arc::new(acting)), ..Setup::default() });
+    let steps: Vec<u64> = found.options.unwrap().options.iter().map(|one| one.steps).collect();
+    assert_eq!(steps, [100, 0, 0, 0]);
+    assert!(found.attention.iter().any(|attention| attention.sentence == "option 0 has 100 % of the ticks"));
+}
+
+#[test]
+fn a_critic_that_has_not_learned_says_nothing() {
+    let acting = constant(0.0, [0.0; 4], 2.0);
+    let bag = recorded(&transitions(&acting, 50));
+    let clone = Present { critic: false, ..present(&acting).unwrap() };
+    let (found, _) = analysed(&bag, &Setup { present: Some(clone), ..Setup::default() });
+    assert!(found.critic.is_none() && found.now.is_some());
+    assert!(found.notes.iter().any(|note| note.contains("the critic of a clone")), "{:?}", found.notes);
+}
+
+#[test]
+fn steps_are_at_their_stamps_where_these_are_of_the_recorders_clock() {
+    let acting = snapshot(1, 0.0);
+    let fragment = &transitions(&acting, 100).fragments[0]; // stamps 0, 0.05, ..., 4.95
+    let times = |at_secs, since_secs, start_ns| {
+        let at = super::rows::times(fragment, at_secs, since_secs, start_ns);
+        [at(0), at(49), at(99)]
+    };
+    let near =
+        |found: [f64; 3], want: [f64; 3]| found.iter().zip(want).all(|(found, want)| (found - want).abs() < 1e-9);
+    // as `eval` writes them: received with the last step, the bag's first message at 0; nothing was received before
+    assert!(near(times(4.95, 4.95, 0), [0.0, 2.45, 4.95]));
+    // an arm: sent 0.3 s later, the bag began at 0.2 s
+    assert!(near(times(5.05, 1.0, 200_000_000), [0.0, 2.25, 4.75]));
+    // a simulator of its own time beside a wall clock: between two receipts
+    assert!(near(times(12.0, 11.0, 1_700_000_000_000_000_000), [11.01, 11.5, 12.0]));
 }

@@ -1,13 +1,14 @@
 //! Which topics of a bag say what.
 
 use crate::bag::robots::{RobotTopics, arms};
-use crate::bag::{Bag, Schema, Survey};
+use crate::bag::{Bag, Schema, Schemas, Survey};
 use crate::contract::Contract;
 use crate::error::{Error, Result};
 use crate::link::joint_names;
 use crate::robot::{ARM_DOF, Robot};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a topic says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +22,14 @@ pub(super) enum Role {
     Diagnostics,
     Weights,
     Transitions,
+    /// Statistics of episodes, where no transitions carry them.
+    Episodes,
 }
 
 /// Topics that are read, with how to decode them.
 pub(super) struct Topics {
     /// By index in the bag.
-    pub(super) roles: BTreeMap<usize, (Role, Schema)>,
+    pub(super) roles: BTreeMap<usize, (Role, Arc<Schema>)>,
 }
 
 impl Topics {
@@ -36,10 +39,8 @@ impl Topics {
             let told = robot.states.iter().filter(|topic| topic.type_name == "sensor_msgs/msg/JointState");
             told.max_by_key(|topic| topic.messages).map(|topic| topic.name.as_str())
         });
-        let below = |name: &str, end: &str| {
-            let namespace = robot.map(|robot| robot.namespace.trim_end_matches('/'));
-            namespace.is_some_and(|namespace| name.strip_prefix(namespace).is_some_and(|rest| rest.ends_with(end)))
-        };
+        let below = |name: &str, end: &str| robot.is_some_and(|robot| robot.owns(name)) && name.ends_with(end);
+        let carried = survey.transitions.values().any(|&steps| 0 < steps);
         let role = |name: &str, type_name: &str| match type_name {
             "sensor_msgs/msg/JointState" if Some(name) == busiest => Some(Role::States),
             "sensor_msgs/msg/JointState" if below(name, "/target") => Some(Role::Target),
@@ -52,12 +53,14 @@ impl Topics {
             "diagnostic_msgs/msg/DiagnosticArray" => Some(Role::Diagnostics),
             "handoff/msg/PolicyWeights" => Some(Role::Weights),
             "handoff/msg/TransitionBatch" => Some(Role::Transitions),
+            "handoff/msg/EpisodeStats" => (!carried).then_some(Role::Episodes),
             _ => None,
         };
         let said = |name: &str| survey.topics.iter().any(|topic| topic.name == name && 0 < topic.messages);
         let all = bag.topics().iter().enumerate().filter(|(_, topic)| said(&topic.name));
+        let mut schemas = Schemas::new(prefixes);
         let known = |(at, topic): (usize, &crate::bag::Topic)| {
-            Some((at, (role(&topic.name, &topic.type_name)?, Schema::of(topic, prefixes).ok()?)))
+            Some((at, (role(&topic.name, &topic.type_name)?, schemas.of(topic).ok()?)))
         };
         Self { roles: all.filter_map(known).collect() }
     }

@@ -115,7 +115,8 @@ fn present(path: &Path) -> Result<crate::analysis::Present> {
     let scale = crate::learn::reward_scale(&snapshot, &state, ppo);
     let rewards = scale.map(|scale| Rewards { gamma: ppo.gamma, scale: scale.reward, cost: scale.cost });
     let from = path.display().to_string();
-    Ok(Present { from, snapshot: std::sync::Arc::new(snapshot), rewards })
+    let critic = config.algo != crate::config::Algo::Bc;
+    Ok(Present { from, snapshot: std::sync::Arc::new(snapshot), critic, rewards: rewards.filter(|_| critic) })
 }
 
 fn cut(arguments: &BagCut) -> Result<ExitCode> {
@@ -127,7 +128,7 @@ fn cut(arguments: &BagCut) -> Result<ExitCode> {
     let (out, messages, carried) = (arguments.out.display(), cutting.messages, cutting.carried);
     print(&format!("{out}: {messages} messages, and {carried} latched ones from before"))?;
     for damage in &cutting.damage {
-        eprintln!("handoff: {damage}");
+        eprintln!("handoff: {}", shown(&damage.to_string()));
     }
     Ok(if cutting.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
 }
@@ -143,7 +144,7 @@ fn survey(path: &Path) -> Result<Survey> {
 /// Says what was lost, and answers with the code.
 fn health(survey: &Survey) -> ExitCode {
     for line in report::bag::damage(survey) {
-        eprintln!("handoff: {line}");
+        eprintln!("handoff: {}", shown(&line));
     }
     if survey.damaged() { ExitCode::from(DAMAGED) } else { ExitCode::SUCCESS }
 }
@@ -154,9 +155,14 @@ fn json(value: &impl Serialize) -> Result<()> {
     print(&text)
 }
 
+/// What a terminal would obey, in names that a bag gives, becomes what it shows.
+fn shown(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control() && letter != '\n', "\u{fffd}")
+}
+
 /// Results go to standard output, and nothing else does. A reader that has seen enough is no error.
 fn print(text: &str) -> Result<()> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    match writeln!(std::io::stdout().lock(), "{}", shown(text)) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output")(error)),
         _ => Ok(()),
     }
@@ -211,6 +217,11 @@ mod tests {
 
     fn info(bag: &Path, json: bool) -> Result<ExitCode> {
         super::bag(&BagCommand::Info(BagInfo { bag: bag.to_owned(), json }))
+    }
+
+    #[test]
+    fn a_name_in_a_bag_tells_the_terminal_nothing() {
+        assert_eq!(shown("/a\x1b[2J\x07/b\r\u{9b}c\nd ✓"), "/a\u{fffd}[2J\u{fffd}/b\u{fffd}\u{fffd}c\nd ✓");
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub fn algorithm(config: &Config, prefixes: &[PathBuf]) -> Result<Offline> {
     let Recorded { logged, left_out, damage } = transitions(&offline.paths(), &contract, prefixes)?;
     damage.iter().for_each(|damage| tracing::warn!("{damage}"));
     for (reason, count) in &left_out {
+        let count = if *count == 0 { "an unknown number of".into() } else { count.to_string() };
         tracing::warn!("{count} transitions were left out: {reason}");
     }
     let dataset = Dataset::new(&contract, &logged, &config.learner)?;

@@ -43,8 +43,12 @@ pub fn record(path: &Path, snapshot: &Snapshot, play: &Play, seed: u64, sampling
     write(WEIGHTS, 0, encode::weights(snapshot))?;
     let (stream, contract_hash) = (stream(snapshot, seed, sampling), snapshot.contract.hash());
     let mut first_step = 0;
-    for (seq, fragment) in (0..).zip(&play.fragments) {
-        let last_secs = fragment.steps.last().map_or(0.0, |step| step.stamp_secs);
+    let last_secs = |fragment: &Fragment| fragment.steps.last().map_or(0.0, |step| step.stamp_secs);
+    let mut fragments: Vec<&Fragment> = play.fragments.iter().collect();
+    // environments with fewer episodes end earlier
+    fragments.sort_by(|a, b| last_secs(a).total_cmp(&last_secs(b)));
+    for (seq, fragment) in (0..).zip(fragments) {
+        let last_secs = last_secs(fragment);
         let batch = Batch {
             run: snapshot.run,
             life: snapshot.life,

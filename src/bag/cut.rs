@@ -44,7 +44,7 @@ impl Cut {
             Ok::<_, Error>(first)
         };
         let first_kept_ns = first(&Select { topics: Some(kept.clone()), ..Select::default() })?;
-        let start_ns = first(&Select::default())?;
+        let start_ns = bag.start_ns()?;
         let (from_ns, to_ns) = self.span_ns(start_ns.unwrap_or(0))?;
         if let (Some(start_ns), Some(from_secs)) = (start_ns, self.from_secs)
             && first(&Select { from_ns, ..Select::default() })?.is_none()
@@ -58,14 +58,20 @@ impl Cut {
         let mut carried = 0;
         if first_kept_ns.is_some_and(|first_ns| first_ns < from_ns) {
             for message in latched(bag, &kept, from_ns, &mut damage)? {
-                folder.write(&Message { topic: place(message.topic), time_ns: from_ns, ..message })?;
+                if let Err(error) = folder.write(&Message { topic: place(message.topic), time_ns: from_ns, ..message })
+                {
+                    return Err(folder.broken(error, 1));
+                }
                 carried += 1;
             }
         }
-        let select = Select { topics: Some(kept.clone()), from_ns, to_ns, order: Order::Time };
+        // as it was recorded, so that a clock that jumps does so in the part as well
+        let select = Select { topics: Some(kept.clone()), from_ns, to_ns, order: Order::Recorded };
         let mut messages = bag.read(&select)?;
         while let Some(message) = messages.read()? {
-            folder.write(&Message { topic: place(message.topic), ..message })?;
+            if let Err(error) = folder.write(&Message { topic: place(message.topic), ..message }) {
+                return Err(folder.broken(error, 1));
+            }
             progress(folder.messages());
         }
         damage.extend(messages.damage());

@@ -92,6 +92,12 @@ pub fn batch(batch: &Batch) -> Bytes {
     cdr.each(&batch.fragments, fragment).each(&batch.episodes, episode).message()
 }
 
+/// handoff/EpisodeStats.
+#[cfg(all(test, feature = "torch"))]
+pub(crate) fn stats(stats: &EpisodeStats) -> Bytes {
+    episode(Cdr::default(), stats).message()
+}
+
 fn fragment(cdr: Cdr, fragment: &Fragment) -> Cdr {
     let steps = &fragment.steps;
     let action = steps.first().map_or(0, |step| step.choice.action.len() as u32);

@@ -1,8 +1,9 @@
-//! The files of a bag: those that its metadata lists, or those that lie in its folder, unpacked where they must be.
+//! The files of a bag: those that its metadata lists and those that lie beside them, unpacked where they must be.
 
 use super::damage::Damage;
 use super::metadata::Metadata;
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,14 +48,24 @@ impl Files {
             Err(error) => return Err(error),
         }
         let listed = files.metadata.as_ref().map(|metadata| metadata.files.clone()).unwrap_or_default();
+        let mut missing = Vec::new();
         for (name, count) in &listed {
             match locate(path, name) {
                 Some(file) => files.list.push((file, *count)),
-                None => files.lose(path.join(name), "it is listed, but does not exist".into(), *count),
+                None => missing.push((path.join(name), *count)),
             }
         }
-        if files.list.is_empty() {
-            files.list = storage_files(path)?.into_iter().map(|file| (file, None)).collect();
+        let beside = unlisted(storage_files(path)?, &files.list);
+        // where not one that is listed is there, as many others are these by other names
+        let renamed = files.list.is_empty() && missing.len() <= beside.len();
+        for (file, count) in missing.into_iter().filter(|_| !renamed) {
+            files.lose(file, "it is listed, but does not exist".into(), count);
+        }
+        for file in beside {
+            if !renamed && !listed.is_empty() {
+                files.lose(file.clone(), format!("{METADATA} does not list it; it is read all the same"), Some(0));
+            }
+            files.list.push((file, None));
         }
         if files.list.is_empty() && files.metadata.is_none() {
             return Err(Error::invalid(format!(
@@ -74,10 +85,25 @@ impl Files {
     }
 }
 
-/// A listed file: by its name in the folder, or (before version 4) by its path with the folder. Never outside of the folder.
+/// A listed file: by its name in the folder, or (before version 4) by its path with the folder; packed or unpacked. Never outside of the
+/// folder.
 fn locate(folder: &Path, name: &str) -> Option<PathBuf> {
-    let file = folder.join(Path::new(name).file_name()?);
-    file.is_file().then_some(file)
+    let name = Path::new(name).file_name()?.to_string_lossy();
+    let bare = bare(&name);
+    let names = [name.clone().into_owned(), bare.to_owned(), format!("{bare}.zstd"), format!("{bare}.lz4")];
+    names.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A file's name as if it were not packed.
+fn bare(name: &str) -> &str {
+    name.trim_end_matches(".zstd").trim_end_matches(".lz4")
+}
+
+/// Those that are none of the listed ones, packed or unpacked.
+fn unlisted(found: Vec<PathBuf>, list: &[(PathBuf, Option<u64>)]) -> Vec<PathBuf> {
+    let name = |file: &Path| bare(&file.file_name().unwrap_or_default().to_string_lossy()).to_owned();
+    let listed: BTreeSet<String> = list.iter().map(|(file, _)| name(file)).collect();
+    found.into_iter().filter(|file| !listed.contains(&name(file))).collect()
 }
 
 /// What looks like a storage file, in the order of the numbers at the ends of the names.
@@ -86,7 +112,7 @@ fn storage_files(folder: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let name = name.trim_end_matches(".zstd").trim_end_matches(".lz4");
+        let name = bare(&name);
         if let Some(stem) = name.strip_suffix(".mcap").or_else(|| name.strip_suffix(".db3")) {
             let number = stem.rsplit('_').next().and_then(|number| number.parse::<u64>().ok());
             found.push((number, name.to_owned(), path));

@@ -31,9 +31,9 @@ pub use intervals::Intervals;
 pub use metadata::Metadata;
 pub use qos::Qos;
 pub use reader::{Bag, Message, Messages, Select};
-pub use schema::Schema;
+pub use schema::{Schema, Schemas};
 pub use storage::{Definition, Order, Topic};
-pub use survey::{Jump, Survey, TopicSurvey, Weights};
+pub use survey::{Jump, Survey, TopicSurvey, Weights, jump_back};
 pub use verdict::{Finding, Purpose, Verdict};
 pub use write::Writer;
 

@@ -122,8 +122,22 @@ impl Bag {
 
     /// Messages that its metadata or its files say it holds; none: they do not say.
     pub fn stated(&self) -> Option<u64> {
-        let counts = self.stated.iter().copied().sum::<Option<u64>>();
+        let counts = self.stated.iter().try_fold(0u64, |sum, count| Some(sum.saturating_add((*count)?)));
         self.metadata.as_ref().map(|metadata| metadata.message_count).or(counts)
+    }
+
+    /// The time of its first message [ns]; none without one. What came before there was a clock has the time 0 (a recorder in simulated
+    /// time): it does not count where the clock began more than 10 s later.
+    pub fn start_ns(&self) -> Result<Option<i64>> {
+        const LATER_NS: i64 = 10_000_000_000;
+        let first = |from_ns: i64| {
+            let mut messages = self.read(&Select { from_ns, ..Select::default() })?;
+            Ok::<_, Error>(messages.read()?.map(|message| message.time_ns))
+        };
+        match first(i64::MIN)? {
+            Some(0) => Ok(first(1)?.filter(|&next| LATER_NS < next).or(Some(0))),
+            found => Ok(found),
+        }
     }
 
     /// What a look has found to be lost. Reading may find more: [`Messages::damage`].

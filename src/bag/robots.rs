@@ -14,6 +14,20 @@ pub struct RobotTopics<'a> {
     pub states: Vec<&'a TopicSurvey>,
     /// Where it is told what to do.
     pub commands: Vec<&'a TopicSurvey>,
+    /// Namespaces of the other robots.
+    pub others: Vec<String>,
+}
+
+impl RobotTopics<'_> {
+    /// Whether a topic is this robot's: of all robots' namespaces that it lies in, this one's is the innermost.
+    pub fn owns(&self, topic: &str) -> bool {
+        let inner = |other: &String| self.namespace.len() < other.len() && lies_in(topic, other);
+        lies_in(topic, &self.namespace) && !self.others.iter().any(inner)
+    }
+}
+
+fn lies_in(topic: &str, namespace: &str) -> bool {
+    topic.strip_prefix(namespace.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The one robot of a bag, or that of a namespace; else a sentence that says what there is.
@@ -29,7 +43,10 @@ pub fn meant<'a>(survey: &'a Survey, wanted: Option<&str>) -> Result<RobotTopics
         }
     }
     let known: Vec<String> = robots.keys().cloned().collect();
-    let named = |(namespace, topics)| RobotTopics { namespace, ..topics };
+    let named = |(namespace, topics): (String, _)| {
+        let others = known.iter().filter(|other| **other != namespace).cloned().collect();
+        RobotTopics { namespace, others, ..topics }
+    };
     if known.is_empty() {
         let others = spoken().filter(|topic| topic.type_name == JOINT_STATE);
         let others: Vec<String> = others.map(|topic| format!("{} speaks of {}", topic.name, joints(topic))).collect();
@@ -57,14 +74,19 @@ fn is_command(topic: &TopicSurvey) -> bool {
         || (topic.type_name == JOINT_STATE && (name.contains("command") || name.contains("target")))
 }
 
+/// What a controller wants (franka_ros2's `desired_joint_states`) is no state.
 fn is_state(topic: &TopicSurvey) -> bool {
-    topic.type_name == ARM_STATES || (topic.type_name == JOINT_STATE && !is_command(topic) && !arms(topic).is_empty())
+    let told = !is_command(topic) && !topic.name.rsplit('/').next().is_some_and(|name| name.starts_with("desired_"));
+    topic.type_name == ARM_STATES || (topic.type_name == JOINT_STATE && told && !arms(topic).is_empty())
 }
 
-/// The namespace of a robot: that of its topic, without franka_ros2's inner one.
+/// Namespaces of franka_ros2's nodes within a robot's.
+const INNER: [&str; 2] = ["/franka", "/franka_robot_state_broadcaster"];
+
+/// The namespace of a robot: that of its topic, without franka_ros2's inner ones.
 fn robot_of(topic: &str) -> String {
     let namespace = topic.rsplit_once('/').map_or("", |(namespace, _)| namespace);
-    let namespace = namespace.strip_suffix("/franka").unwrap_or(namespace);
+    let namespace = INNER.iter().find_map(|inner| namespace.strip_suffix(inner)).unwrap_or(namespace);
     if namespace.is_empty() { "/".into() } else { namespace.into() }
 }
 

@@ -4,6 +4,7 @@ use super::damage::Damage;
 use super::qos::Qos;
 use crate::error::Result;
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// In which order messages come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +37,8 @@ pub struct Topic {
     pub offers: Vec<Qos>,
     /// Hash of the type as ROS 2 writes it; empty: not recorded.
     pub type_hash: String,
-    /// Its definition, if the bag has it.
-    pub definition: Option<Definition>,
+    /// Its definition, if the bag has it; one for all topics that share it.
+    pub definition: Option<Arc<Definition>>,
 }
 
 impl Topic {

@@ -5,9 +5,11 @@ use super::decode::decode;
 use super::message::{PolicyWeights, TransitionHead};
 use super::qos::Qos;
 use super::reader::{Bag, Message, Select};
+use super::schema::Schemas;
 use super::storage::Order;
 use super::track::{Track, secs};
 use crate::contract::{Contract, Snapshot};
+use crate::data::Once;
 use crate::error::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +24,13 @@ pub(super) const ARM_COMMANDS: &str = "handoff/msg/ArmCommands";
 
 /// A step back of the recorder's clock by more than this is a jump; less is the order in which threads came to write [ns].
 const JUMP_NS: i64 = 100_000_000;
+
+/// From the time of one message to that of the next in the order of recording: how far the clock was set back, if it was [ns].
+pub fn jump_back(last_ns: i64, time_ns: i64) -> Option<i64> {
+    let back = last_ns.saturating_sub(time_ns);
+    (JUMP_NS < back).then_some(back)
+}
+
 /// Jumps that are listed; all are counted.
 const MAX_JUMPS: usize = 100;
 
@@ -44,6 +53,8 @@ pub struct Survey {
     pub bytes: u64,
     /// Messages that the bag says it has.
     pub stated_messages: Option<u64>,
+    /// Messages from before there was a clock, at the time 0: they are in no length and no rate.
+    pub untimed: u64,
     /// Earliest message [ns since the epoch].
     pub start_ns: Option<i64>,
     /// Latest message [ns since the epoch].
@@ -60,7 +71,7 @@ pub struct Survey {
     pub weights: Vec<Weights>,
     /// Contracts in the bag, by hash (hex).
     pub contracts: BTreeMap<String, Contract>,
-    /// Transitions for learning, by the hash of their contract (hex).
+    /// Transitions for learning, those that were sent again once, by the hash of their contract (hex).
     pub transitions: BTreeMap<String, u64>,
     /// What was lost.
     pub damage: Vec<Damage>,
@@ -89,7 +100,7 @@ pub struct TopicSurvey {
     pub bytes: u64,
     /// Messages a second between the first and the last.
     pub rate_hz: Option<f64>,
-    /// Half of the intervals are shorter [s].
+    /// Half of the intervals in which time went on are shorter [s].
     pub median_interval_secs: Option<f64>,
     /// Intervals of more than three medians.
     pub gaps: u64,
@@ -151,21 +162,27 @@ impl Survey {
             stated_messages: bag.stated(),
             ..Self::default()
         };
-        let mut tracks: Vec<Track> = bag.topics().iter().map(|topic| Track::new(topic, prefixes)).collect();
+        let mut schemas = Schemas::new(prefixes);
+        let mut tracks: Vec<Track> = bag.topics().iter().map(|topic| Track::new(topic, &mut schemas)).collect();
+        survey.start_ns = bag.start_ns()?;
+        let start_ns = survey.start_ns.unwrap_or(i64::MIN);
         let mut messages = bag.read(&Select { order: Order::Recorded, ..Select::default() })?;
-        let mut jumps = Vec::new();
+        let (mut jumps, mut once) = (Vec::new(), Once::default());
         let mut last_ns = None;
         while let Some(message) = messages.read()? {
-            if let Some(last) = last_ns.filter(|&last: &i64| message.time_ns.saturating_add(JUMP_NS) < last) {
+            if let Some(last) = last_ns.replace(message.time_ns)
+                && let Some(back) = jump_back(last, message.time_ns)
+            {
                 survey.clock_jump_count += 1;
                 if jumps.len() < MAX_JUMPS {
-                    jumps.push((last, last.saturating_sub(message.time_ns)));
+                    jumps.push((last, back));
                 }
             }
-            last_ns = Some(message.time_ns);
             let track = &mut tracks[message.topic];
-            track.add(&message);
-            survey.look_into(track, &message);
+            let timed = start_ns <= message.time_ns;
+            survey.untimed += u64::from(!timed);
+            track.add(&message, timed);
+            survey.look_into(track, &message, &mut once);
             survey.messages += 1;
             survey.bytes += message.data.len() as u64;
             progress(survey.messages);
@@ -175,7 +192,7 @@ impl Survey {
         Ok(survey)
     }
 
-    fn look_into(&mut self, track: &mut Track, message: &Message) {
+    fn look_into(&mut self, track: &mut Track, message: &Message, once: &mut Once) {
         let Some(schema) = &track.schema else { return };
         match track.survey.type_name.as_str() {
             WEIGHTS => {
@@ -184,7 +201,9 @@ impl Survey {
                 }
             }
             TRANSITIONS => {
-                if let Ok(batch) = decode::<TransitionHead>(schema, &message.data) {
+                if let Ok(batch) = decode::<TransitionHead>(schema, &message.data)
+                    && once.first(&batch.run, &batch.rollout, batch.incarnation, batch.seq)
+                {
                     let steps = batch.fragments.iter().map(|fragment| u64::from(fragment.num_steps)).sum::<u64>();
                     *self.transitions.entry(hex::encode(batch.contract_hash)).or_default() += steps;
                 }
@@ -238,16 +257,14 @@ impl Survey {
     }
 
     fn finish(&mut self, tracks: Vec<Track>, jumps: &[(i64, i64)]) {
-        let spans = || tracks.iter().filter_map(|track| track.span_ns);
-        self.start_ns = spans().map(|(start, _)| start).min();
-        self.end_ns = spans().map(|(_, end)| end).max();
+        self.end_ns = tracks.iter().filter_map(|track| track.span_ns).map(|(_, end)| end).max();
         let start = self.start_ns.unwrap_or(0);
         let since = |time_ns: i64| secs(time_ns.saturating_sub(start));
         self.duration_secs = self.end_ns.map_or(0.0, since);
         self.clock_jumps = jumps.iter().map(|&(at, back)| Jump { at_secs: since(at), back_secs: secs(back) }).collect();
         self.topics = tracks.into_iter().map(|track| track.finish(since)).collect();
         self.topics.sort_by(|a, b| (&a.name, &a.type_name).cmp(&(&b.name, &b.type_name)));
-        self.lost_bytes = self.damage.iter().map(|damage| damage.bytes).sum();
+        self.lost_bytes = self.damage.iter().map(|damage| damage.bytes).fold(0, u64::saturating_add);
         let said = self.damage.iter().map(|damage| damage.messages).sum::<Option<u64>>();
         let missing = self.stated_messages.map(|stated| stated.saturating_sub(self.messages));
         self.lost_messages = said.into_iter().chain(missing.filter(|&missing| 0 < missing)).max();

@@ -2,7 +2,7 @@
 
 use super::robots::{self, foreign};
 use super::survey::{ARM_COMMANDS, JOINT_STATE, Survey, TRANSITIONS, TopicSurvey};
-use crate::contract::Contract;
+use crate::contract::{Architecture, Contract, Network};
 use serde::Serialize;
 
 /// What a bag is wanted for.
@@ -142,10 +142,19 @@ impl Verdict {
 
     fn learning(&mut self, survey: &Survey, contract: Option<&Contract>) {
         let given = contract.map(|contract| hex::encode(contract.hash()));
+        // learning from a bag goes by all but the networks; without its weights, the families of ours are tried
+        let fits = |contract: &Contract, hash: &String| {
+            let network = &contract.network;
+            let family = |architecture| Network { architecture, ..network.clone() };
+            let of = |network| hex::encode(Contract { network, ..contract.clone() }.hash());
+            let known = survey.contracts.get(hash).map(|own| Contract { network: network.clone(), ..own.clone() });
+            known.is_some_and(|own| contract.require_same("the run", &own, "the bag").is_ok())
+                || [Architecture::OnPolicy, Architecture::OffPolicy].into_iter().any(|one| of(family(one)) == *hash)
+        };
         let (mut usable, mut strange) = (0, 0);
         for (hash, steps) in survey.transitions.iter().filter(|(_, steps)| 0 < **steps) {
-            match &given {
-                Some(given) if given != hash => {
+            match contract.zip(given.as_ref()) {
+                Some((contract, given)) if !fits(contract, hash) => {
                     let [theirs, ours] = [hash, given].map(|hash| hash.get(..8).unwrap_or(hash));
                     let sentence =
                         format!("{steps} transitions are of the contract {theirs}, not of the run's ({ours})");

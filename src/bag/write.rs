@@ -10,6 +10,7 @@ use mcap::{Compression, McapError, WriteOptions};
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Unpacked bytes of a chunk. What a full disk or a power cut takes is at most this.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -41,10 +42,16 @@ impl<W: Write + Seek> Writer<W> {
     /// One more topic, behind those that are there.
     pub fn declare(&mut self, topic: &Topic) -> Result<()> {
         let fail = |error| failure(&self.path, error);
-        let known = || Schema::definition(&topic.type_name).map(|text| Definition { encoding: "ros2msg".into(), text });
+        let known = || {
+            let text = Schema::definition(&topic.type_name)?;
+            Some(Arc::new(Definition { encoding: "ros2msg".into(), text }))
+        };
         let definition = topic.definition.clone().or_else(known);
-        let (encoding, text) = definition.map(|definition| (definition.encoding, definition.text)).unwrap_or_default();
-        let schema = self.out.add_schema(&topic.type_name, &encoding, text.as_bytes()).map_err(fail)?;
+        let (encoding, text) = definition
+            .as_ref()
+            .map(|definition| (definition.encoding.as_str(), definition.text.as_str()))
+            .unwrap_or_default();
+        let schema = self.out.add_schema(&topic.type_name, encoding, text.as_bytes()).map_err(fail)?;
         let metadata = BTreeMap::from([
             ("offered_qos_profiles".to_owned(), qos::write(&topic.offers)),
             ("topic_type_hash".to_owned(), topic.type_hash.clone()),

@@ -28,6 +28,7 @@ mod gather;
 mod ledger;
 mod lifecycle;
 mod link;
+mod once;
 mod phase;
 mod pieces;
 mod status;
@@ -47,6 +48,7 @@ pub use fragment::{Batch, Choice, End, EpisodeStats, Final, Forced, Fragment, NO
 pub use gather::{Gather, GatherCounters, Gathered, join};
 pub use lifecycle::{Change, Moved, Stage};
 pub use link::{GoalPose, JointState, OptionState, Scene};
+pub use once::Once;
 pub use phase::{Coordinator, Out, PhaseEvent};
 pub use pieces::MAX_BATCH_BYTES;
 pub use status::{Ack, LearnerStatus, Refused, RolloutStatus};

@@ -221,6 +221,9 @@ fn fragment(message: FragmentMessage) -> Result<Fragment> {
 /// Every array against T, A and D.
 fn check_lengths(message: &FragmentMessage, count: usize, width: usize) -> Result<()> {
     let obs_size = message.obs_size as usize;
+    if obs_size == 0 {
+        return Err(Error::invalid("obs_size is 0; the number of floats that a step observes is right"));
+    }
     for (what, found) in [
         ("version", message.version.len()),
         ("episode", message.episode.len()),

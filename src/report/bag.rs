@@ -132,6 +132,9 @@ fn notes(survey: &Survey) -> Vec<String> {
     if 0 < steps {
         notes.push(format!("{steps} transitions"));
     }
+    if 0 < survey.untimed {
+        notes.push(format!("{} messages came before there was a clock: their time is 0", survey.untimed));
+    }
     for jump in survey.clock_jumps.iter().take(3) {
         notes.push(format!("the clock jumps back by {:.3} s at {:.3} s", jump.back_secs, jump.at_secs));
     }

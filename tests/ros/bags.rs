@@ -77,7 +77,7 @@ fn a_bag_that_is_played_into_a_dry_policy_is_decided_as_its_analysis_says() {
         let run = a_run(folder.path(), Robot::Panda);
         let checkpoint = RunDir::resolve(Path::new(&run), Which::Newest).unwrap();
         let snapshot = Arc::new(load_snapshot(&checkpoint, None).unwrap());
-        let present = Some(Present { from: run.clone(), snapshot, rewards: None });
+        let present = Some(Present { from: run.clone(), snapshot, critic: true, rewards: None });
         let mut decisions = Vec::new();
         let mut each = |decision: &handoff::analysis::Decision| {
             decisions.push(json!({

@@ -2,13 +2,15 @@
 
 use super::{Decision, Walk};
 use crate::analysis::episodes::Episode;
+use crate::analysis::logged::steps;
 use crate::analysis::options::Step;
 use crate::analysis::replay::{self, joint_state};
 use crate::analysis::rows::{self, Block};
 use crate::analysis::topics::Role;
-use crate::bag::{Message, Schema, decode, message};
+use crate::bag::{Message, Schema, decode, jump_back, message};
 use crate::contract::{PolicyWeights, Snapshot};
-use crate::data::{Batch, Forced};
+use crate::data::wire::EpisodeMessage;
+use crate::data::{Batch, EpisodeStats, Forced};
 use crate::error::Result;
 use crate::robot::PerJoint;
 use std::sync::Arc;
@@ -21,7 +23,11 @@ impl Walk<'_> {
         message: &Message,
         each: &mut dyn FnMut(&Decision),
     ) -> Result<()> {
-        let at_secs = (message.time_ns.saturating_sub(self.start_ns)) as f64 * 1e-9;
+        let at_secs = (message.time_ns.saturating_sub(self.start_ns)).max(0) as f64 * 1e-9;
+        if let Some(back_ns) = jump_back(self.last_ns, message.time_ns) {
+            self.split(back_ns as f64 * 1e-9);
+        }
+        self.last_ns = message.time_ns;
         // what does not decode was counted by the survey
         match role {
             Role::States => {
@@ -63,11 +69,28 @@ impl Walk<'_> {
                 let batch = decode::<message::BatchMessage>(schema, &message.data).and_then(Batch::try_from);
                 match batch {
                     Ok(batch) => self.batch(&batch, at_secs)?,
-                    Err(error) => *self.refused.entry(error.to_string()).or_default() += 1,
+                    Err(error) => *self.refused.entry(error.to_string()).or_default() += steps(schema, message),
+                }
+            }
+            Role::Episodes => {
+                let stats = decode::<EpisodeMessage>(schema, &message.data).and_then(EpisodeStats::try_from);
+                // attempts at goals are the same episodes
+                if let (Ok(stats), None | Some(0)) = (stats, self.replay.as_ref().map(|replay| replay.decisions)) {
+                    self.episode(&stats, at_secs);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The clock was set back: nothing from before goes on.
+    fn split(&mut self, back_secs: f64) {
+        self.watch.void();
+        self.process.split();
+        self.received.clear();
+        if let Some(replay) = &mut self.replay {
+            replay.split(back_secs).iter().for_each(|episode| self.record.add(episode));
+        }
     }
 
     fn weights(&mut self, snapshot: &Arc<Snapshot>) {
@@ -154,37 +177,42 @@ impl Walk<'_> {
         }
     }
 
+    fn episode(&mut self, stats: &EpisodeStats, at_secs: f64) {
+        self.record.add(&Episode {
+            at_secs,
+            name: format!("episode {} of {} environment {}", stats.episode, stats.rollout, stats.env),
+            episode_return: f64::from(stats.episode_return),
+            length: stats.length,
+            end: rows::end(stats.end),
+            error: f64::from(stats.final_error),
+            success: stats.success,
+            success_strict: stats.success_strict,
+        });
+    }
+
     fn batch(&mut self, batch: &Batch, at_secs: f64) -> Result<()> {
-        for stats in &batch.episodes {
-            self.record.add(&Episode {
-                at_secs,
-                name: format!("episode {} of {} environment {}", stats.episode, stats.rollout, stats.env),
-                episode_return: f64::from(stats.episode_return),
-                length: stats.length,
-                end: rows::end(stats.end),
-                error: f64::from(stats.final_error),
-                success: stats.success,
-                success_strict: stats.success_strict,
-            });
-        }
-        let stream = (batch.stream.rollout.clone(), batch.stream.incarnation);
-        let since_secs = self.received.insert(stream, at_secs).unwrap_or(at_secs);
         let fits = match &self.contract {
             Some(contract) => crate::data::check(batch, contract, &contract.hash()),
             None => Ok(()),
         };
-        if let Err(refusal) = &fits {
-            *self.refused.entry(refusal.to_string()).or_default() += batch.steps();
+        let (run, stream) = (batch.run.to_string(), &batch.stream);
+        if !self.met[usize::from(fits.is_ok())].first(&run, &stream.rollout, stream.incarnation, batch.seq) {
+            return Ok(()); // sent again
         }
+        if let Err(refusal) = fits {
+            *self.refused.entry(refusal.to_string()).or_default() += batch.steps();
+            return Ok(());
+        }
+        batch.episodes.iter().for_each(|stats| self.episode(stats, at_secs));
+        let mut heard = Vec::new();
         for fragment in &batch.fragments {
             let count = self.envs.len();
-            let env = *self.envs.entry((batch.stream.to_string(), fragment.env)).or_insert(count);
-            // sent together, made one after another since the batch before
-            let length = fragment.steps.len() as f64;
-            let at = |t: usize| since_secs + (at_secs - since_secs) * (t + 1) as f64 / length;
+            let env = *self.envs.entry((stream.to_string(), fragment.env)).or_insert(count);
+            let since_secs = self.received.get(&env).copied().unwrap_or(at_secs);
+            heard.push(env);
+            let at = rows::times(fragment, at_secs, since_secs, self.start_ns);
             let place = |name| self.contract.as_ref().and_then(|contract| rows::field(contract, name));
-            let velocities = place("joint_velocity_rad_per_sec").filter(|_| fits.is_ok());
-            let leads = place("reference_minus_position_rad").filter(|_| fits.is_ok());
+            let (velocities, leads) = (place("joint_velocity_rad_per_sec"), place("reference_minus_position_rad"));
             for (t, step) in fragment.steps.iter().enumerate() {
                 let observed = |range: &std::ops::Range<usize>| -> Option<PerJoint> {
                     let floats = fragment.observation(t).get(range.clone())?;
@@ -208,11 +236,10 @@ impl Walk<'_> {
                     self.watch.tracked(at(t), &lead);
                 }
             }
-            if fits.is_ok() {
-                self.transitions += fragment.steps.len() as u64;
-                self.judge(&Block::of(fragment, env, at))?;
-            }
+            self.transitions += fragment.steps.len() as u64;
+            self.judge(&Block::of(fragment, env, at))?;
         }
+        self.received.extend(heard.into_iter().map(|env| (env, at_secs)));
         Ok(())
     }
 }

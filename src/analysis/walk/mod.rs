@@ -11,9 +11,9 @@ use super::rows::Block;
 use super::topics::{self, Role, Topics};
 use super::trace::Axis;
 use super::{Analysis, PolicyName, attention};
-use crate::bag::{Bag, Select, Survey, decode, robots};
+use crate::bag::{Bag, Order, Select, Survey, decode, robots};
 use crate::contract::{Contract, PolicyWeights, Snapshot};
-use crate::data::OptionState;
+use crate::data::{Once, OptionState};
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
 use crate::robot::{self, ARM_DOF, REACH_M};
@@ -32,6 +32,8 @@ pub struct Present {
     pub from: String,
     /// It.
     pub snapshot: Arc<Snapshot>,
+    /// Its critic has learned; that of a clone has not.
+    pub critic: bool,
     /// How its critic was taught; none where that is not known.
     pub rewards: Option<Rewards>,
 }
@@ -86,9 +88,11 @@ pub fn analyse(
             bag.path().display()
         )));
     }
+    // sorted by time, what was before a clock was set back and what was after would be one another's neighbours
+    let order = if survey.clock_jump_count == 0 { Order::Time } else { Order::Recorded };
     let present = match &setup.present {
         Some(given) => Some(given.clone()),
-        None => newest(bag, &topics)?,
+        None => newest(bag, &topics, order)?,
     };
     if let (Some(present), Some(against)) = (&present, &setup.against) {
         alike(&present.snapshot.contract, &present.from, &against.snapshot.contract, &against.from)?;
@@ -100,7 +104,7 @@ pub fn analyse(
         survey.topics.iter().any(|topic| topic.type_name == "sensor_msgs/msg/JointState" && 0 < topic.messages);
     walk.notes
         .extend(unclear.filter(|_| states).map(|why| format!("the transitions alone, as no robot is clear: {why}")));
-    let select = Select { topics: Some(topics.roles.keys().copied().collect()), ..Select::default() };
+    let select = Select { topics: Some(topics.roles.keys().copied().collect()), order, ..Select::default() };
     let mut messages = bag.read(&select)?;
     let mut count = survey.messages;
     while let Some(message) = messages.read()? {
@@ -114,11 +118,11 @@ pub fn analyse(
 }
 
 /// The newest weights of the bag.
-fn newest(bag: &Bag, topics: &Topics) -> Result<Option<Present>> {
+fn newest(bag: &Bag, topics: &Topics, order: Order) -> Result<Option<Present>> {
     if !topics.has(Role::Weights) {
         return Ok(None);
     }
-    let select = Select { topics: Some(topics.of_role(Role::Weights)), ..Select::default() };
+    let select = Select { topics: Some(topics.of_role(Role::Weights)), order, ..Select::default() };
     let mut found: Option<Arc<Snapshot>> = None;
     for message in bag.read(&select)? {
         let message = message?;
@@ -126,7 +130,7 @@ fn newest(bag: &Bag, topics: &Topics) -> Result<Option<Present>> {
         let snapshot = decode::<PolicyWeights>(schema, &message.data).and_then(Snapshot::try_from);
         found = snapshot.ok().map(Arc::new).or(found);
     }
-    Ok(found.map(|snapshot| Present { from: "the bag".into(), snapshot, rewards: None }))
+    Ok(found.map(|snapshot| Present { from: "the bag".into(), snapshot, critic: true, rewards: None }))
 }
 
 /// Refuses two contracts that differ in more than their networks.
@@ -155,10 +159,14 @@ struct Walk<'a> {
     published: bool,
     target_leads: bool,
     last_stamp_ns: i64,
+    /// Of the message before.
+    last_ns: i64,
     newest: u64,
     envs: BTreeMap<(String, u32), usize>,
-    /// Last receipt by stream [s].
-    received: BTreeMap<(String, u64), f64>,
+    /// Last receipt by environment [s].
+    received: BTreeMap<usize, f64>,
+    /// Batches that were refused, and those that were taken.
+    met: [Once; 2],
     refused: BTreeMap<String, u64>,
     transitions: u64,
     notes: Vec<String>,
@@ -186,14 +194,16 @@ impl<'a> Walk<'a> {
             joints: None,
             places: Default::default(),
             record: Record::new(axis),
-            process: Process::new(axis, period),
+            process: Process::new(axis, period, contract.as_ref().map_or(0, |contract| contract.options.count)),
             watch: Watch::new(axis),
             published: topics.has(Role::Options),
             target_leads: topics.has(Role::Target),
             last_stamp_ns: i64::MIN,
+            last_ns: i64::MIN,
             newest: 0,
             envs: BTreeMap::new(),
             received: BTreeMap::new(),
+            met: Default::default(),
             refused: BTreeMap::new(),
             transitions: 0,
             notes: Vec::new(),
@@ -207,7 +217,7 @@ impl<'a> Walk<'a> {
             return Ok(walk);
         };
         let against = setup.against.as_ref().map(|against| &*against.snapshot);
-        walk.judge = Some(Judge::new(axis, &present.snapshot, against, present.rewards)?);
+        walk.judge = Some(Judge::new(axis, present, against)?);
         if let Some(robot) = robot {
             let (arm, prefix, joints) = topics::arm(robot, &present.snapshot.contract)?;
             let base_frame = joints[0].replace("_joint1", "_link0");
@@ -236,6 +246,8 @@ impl<'a> Walk<'a> {
         }
         if present.snapshot.contract.network.architecture == crate::contract::Architecture::OffPolicy {
             walk.notes.push("the critics of off-policy learning stay with the learner: no values".into());
+        } else if !present.critic {
+            walk.notes.push("the critic of a clone has not learned: no values".into());
         } else if present.rewards.is_none() {
             walk.notes.push("the scale of rewards is not in the bag: give the run (--run RUN) for TD errors".into());
         }
@@ -261,7 +273,7 @@ impl<'a> Walk<'a> {
                 ));
             }
         }
-        for (reason, count) in self.refused.iter().take(3) {
+        for (reason, count) in self.refused.iter().filter(|(_, count)| 0 < **count).take(3) {
             self.notes.push(format!("{count} transitions were left out: {reason}"));
         }
         let source = match (decisions, self.transitions) {

@@ -9,6 +9,8 @@ pub(super) const MAGIC: &[u8] = mcap::MAGIC;
 pub(super) const HEAD: usize = 9;
 /// Channel, sequence, log time, publish time.
 pub(super) const MESSAGE: usize = 22;
+/// Start of the summary and of its offsets, checksum.
+pub(super) const FOOTER: u64 = 20;
 /// Fields of a chunk before its compression.
 const CHUNK: usize = 28;
 
@@ -88,9 +90,10 @@ pub(super) fn chunk(body: &[u8], len: u64) -> Option<ChunkHead> {
     (stored.checked_add(at as u64)? == len).then_some(head)
 }
 
-/// Messages that a message index lists, from the first 6 bytes of its body.
-pub(super) fn indexed(body: &[u8]) -> Option<u64> {
-    Some(u64::from(u32_at(body, 2)?) / 16)
+/// Messages that a message index of `len` bytes lists, from the first 6 of them. None unless the lengths agree.
+pub(super) fn indexed(body: &[u8], len: u64) -> Option<u64> {
+    let listed = u64::from(u32_at(body, 2)?);
+    (listed + 6 == len).then_some(listed / 16)
 }
 
 /// Whether a record may have this opcode: those of the specification and private ones.

@@ -1,7 +1,6 @@
 //! Finds the next record behind damage.
 
 use super::records::{self, HEAD};
-use super::topics::Topics;
 use super::window::Window;
 use mcap::records::op;
 use std::io;
@@ -9,9 +8,9 @@ use std::io;
 /// Records in a row that must fit before a message outside of chunks is believed.
 const CHAIN: usize = 3;
 
-/// The next offset from `at` where a record stands: a chunk whose lengths agree, or a message of a known channel followed by
-/// records.
-pub(super) fn resync(window: &mut Window<'_>, at: u64, size: u64, topics: &Topics) -> io::Result<Option<u64>> {
+/// The next offset from `at` where a record stands: a chunk whose lengths agree, or a message followed by records. What declares its
+/// channel may be what is broken, and may come again.
+pub(super) fn resync(window: &mut Window<'_>, at: u64, size: u64) -> io::Result<Option<u64>> {
     const STEP: usize = 64 << 10;
     let mut base = at;
     while base < size {
@@ -25,7 +24,7 @@ pub(super) fn resync(window: &mut Window<'_>, at: u64, size: u64, topics: &Topic
             if bytes.get(index + 7..index + HEAD).is_some_and(|high| high != [0, 0]) {
                 continue;
             }
-            if stands(window, offset, size, topics, CHAIN)? {
+            if stands(window, offset, size, CHAIN)? {
                 return Ok(Some(offset));
             }
         }
@@ -34,7 +33,7 @@ pub(super) fn resync(window: &mut Window<'_>, at: u64, size: u64, topics: &Topic
     Ok(None)
 }
 
-fn stands(window: &mut Window<'_>, at: u64, size: u64, topics: &Topics, chain: usize) -> io::Result<bool> {
+fn stands(window: &mut Window<'_>, at: u64, size: u64, chain: usize) -> io::Result<bool> {
     if at == size || chain == 0 {
         return Ok(true);
     }
@@ -44,13 +43,9 @@ fn stands(window: &mut Window<'_>, at: u64, size: u64, topics: &Topics, chain: u
     match opcode {
         op::CHUNK => Ok(records::chunk(window.at(body, records::CHUNK_HEAD)?, len).is_some()),
         op::MESSAGE => {
-            let head = records::message(window.at(body, records::MESSAGE.min(len as usize))?);
-            let fits = head.is_some_and(|head| topics.of(head.channel).is_some());
-            Ok(fits && stands(window, end, size, topics, chain - 1)?)
+            let fits = records::message(window.at(body, records::MESSAGE.min(len as usize))?).is_some();
+            Ok(fits && stands(window, end, size, chain - 1)?)
         }
-        opcode => Ok(chain < CHAIN
-            && opcode < 0x80
-            && records::known(opcode)
-            && stands(window, end, size, topics, chain - 1)?),
+        opcode => Ok(chain < CHAIN && opcode < 0x80 && records::known(opcode) && stands(window, end, size, chain - 1)?),
     }
 }

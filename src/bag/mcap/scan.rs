@@ -120,7 +120,12 @@ impl Walk<'_> {
         let Some(end) = body.checked_add(len).filter(|&end| end <= self.scan.size) else {
             return self.cut_chunk(at, opcode, len);
         };
-        if !records::known(opcode) {
+        let summary = matches!(
+            opcode,
+            op::CHUNK_INDEX | op::ATTACHMENT_INDEX | op::STATISTICS | op::METADATA_INDEX | op::SUMMARY_OFFSET
+        );
+        let misplaced = (opcode == op::HEADER && at != MAGIC.len() as u64) || (summary && !self.data_end);
+        if !records::known(opcode) || misplaced {
             return Ok(Step::Broken);
         }
         match opcode {
@@ -146,7 +151,9 @@ impl Walk<'_> {
                 });
             }
             op::MESSAGE_INDEX => {
-                let count = records::indexed(self.at(body, 6.min(len as usize))?).unwrap_or(0);
+                let Some(count) = records::indexed(self.at(body, 6.min(len as usize))?, len) else {
+                    return Ok(Step::Broken);
+                };
                 if let Some(piece) = self.scan.pieces.last_mut() {
                     piece.indexed += count;
                 }
@@ -165,15 +172,19 @@ impl Walk<'_> {
                 }
             }
             op::DATA_END => self.data_end = true,
-            op::FOOTER => return self.footer(end),
+            op::FOOTER => return self.footer(len, end),
             _ => {}
         }
         Ok(Step::To(end))
     }
 
-    /// The end of a whole file.
-    fn footer(&mut self, end: u64) -> Result<Step> {
-        if self.at(end, MAGIC.len())? != MAGIC {
+    /// The end of a whole file, if it is one.
+    fn footer(&mut self, len: u64, end: u64) -> Result<Step> {
+        let marked = self.at(end, MAGIC.len())? == MAGIC;
+        if len != records::FOOTER || !(marked || self.data_end) {
+            return Ok(Step::Broken);
+        }
+        if !marked {
             self.lose(end, self.scan.size - end, "the mark at the end is missing", Some(0));
         } else if end + (MAGIC.len() as u64) < self.scan.size {
             let end = end + MAGIC.len() as u64;
@@ -193,7 +204,7 @@ impl Walk<'_> {
         let (len, span_ns) = (self.scan.size - at, (head.start_ns, head.end_ns));
         self.scan.pieces.push(Piece { offset: at, len, span_ns, chunk: Some(head), cut: true, indexed: 0 });
         let what = "the file ends inside a chunk: it is still being written, or its recorder was killed";
-        self.lose(at, head.stored + (HEAD + head.at) as u64 - len, what, None);
+        self.lose(at, head.stored.saturating_add((HEAD + head.at) as u64) - len, what, None);
         Ok(Step::End)
     }
 
@@ -212,7 +223,7 @@ impl Walk<'_> {
     }
 
     fn resync(&mut self, at: u64) -> Result<Option<u64>> {
-        resync(&mut self.window, at, self.scan.size, &self.scan.topics).map_err(Error::io(&self.scan.path))
+        resync(&mut self.window, at, self.scan.size).map_err(Error::io(&self.scan.path))
     }
 
     fn lose(&mut self, offset: u64, bytes: u64, what: &str, messages: Option<u64>) {

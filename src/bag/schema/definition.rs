@@ -103,7 +103,9 @@ pub(super) fn fields(text: &str) -> Result<Vec<Line<'_>>, String> {
                 let array = if bounds.is_empty() || bounds.starts_with("<=") {
                     Array::Sequence
                 } else {
-                    Array::Fixed(bounds.parse().map_err(|_| format!("{kind:?} is no type"))?)
+                    // one of nothing is none in ROS, and decoding many that take no byte would not end
+                    let count = bounds.parse().ok().filter(|&count| 0 < count);
+                    Array::Fixed(count.ok_or_else(|| format!("{kind:?} is no type"))?)
                 };
                 (base, Some(array))
             }
@@ -131,6 +133,7 @@ mod tests {
         ];
         assert_eq!(fields(text).unwrap(), want);
         assert!(fields("float64[ a").is_err());
+        assert!(fields("float64[0] a").is_err());
         assert!(fields("float64").is_err());
     }
 

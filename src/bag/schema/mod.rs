@@ -6,9 +6,42 @@ mod standard;
 
 pub(super) use compile::{Count, Field, Kind};
 
-use super::storage::Topic;
+use super::storage::{Definition, Topic};
 use crate::error::{Error, Result};
 use definition::{Definitions, key};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Letters of a reason, which may quote the bag; every topic of a type repeats it.
+const LONGEST_REASON: usize = 300;
+
+/// Types of topics, each made once, however many topics share it.
+pub struct Schemas<'a> {
+    prefixes: &'a [PathBuf],
+    /// By name and place of the definition, which is kept so that no other one comes to lie there.
+    known: HashMap<(String, usize), (Option<Arc<Definition>>, Resolved)>,
+}
+
+type Resolved = Result<Arc<Schema>, String>;
+
+impl<'a> Schemas<'a> {
+    /// `prefixes`: as for [`Schema::of`].
+    pub fn new(prefixes: &'a [PathBuf]) -> Self {
+        Self { prefixes, known: HashMap::new() }
+    }
+
+    /// As [`Schema::of`].
+    pub fn of(&mut self, topic: &Topic) -> Result<Arc<Schema>> {
+        Schema::require_cdr(topic)?;
+        let place = topic.definition.as_ref().map_or(0, |definition| Arc::as_ptr(definition) as usize);
+        let (_, found) = self
+            .known
+            .entry((topic.type_name.clone(), place))
+            .or_insert_with(|| (topic.definition.clone(), Schema::resolve(topic, self.prefixes).map(Arc::new)));
+        found.clone().map_err(|reason| Error::invalid(format!("{} has the type {reason}", topic.name)))
+    }
+}
 
 /// A type with everything that it is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,11 +55,20 @@ pub struct Schema {
 impl Schema {
     /// From the definition that the bag has of a topic's type, completed by those that we know and by the `.msg` files of the
     /// packages below `prefixes` (AMENT_PREFIX_PATH). Refuses other encodings than CDR and types that cannot be resolved.
-    pub fn of(topic: &Topic, prefixes: &[std::path::PathBuf]) -> Result<Self> {
-        let Topic { name, type_name, format, definition, .. } = topic;
-        if format != "cdr" {
-            return Err(Error::invalid(format!("{name} is encoded as {format:?}; only \"cdr\" is understood")));
+    pub fn of(topic: &Topic, prefixes: &[PathBuf]) -> Result<Self> {
+        Self::require_cdr(topic)?;
+        Self::resolve(topic, prefixes).map_err(|reason| Error::invalid(format!("{} has the type {reason}", topic.name)))
+    }
+
+    fn require_cdr(Topic { name, format, .. }: &Topic) -> Result<()> {
+        if format == "cdr" {
+            return Ok(());
         }
+        Err(Error::invalid(format!("{name} is encoded as {format:?}; only \"cdr\" is understood")))
+    }
+
+    /// The type, or its name and why not.
+    fn resolve(Topic { type_name, definition, .. }: &Topic, prefixes: &[PathBuf]) -> Result<Self, String> {
         let own = definition.as_ref().filter(|definition| definition.encoding == "ros2msg");
         let definitions =
             Definitions::new(own.map(|definition| (type_name.as_str(), definition.text.as_str())), prefixes);
@@ -36,7 +78,8 @@ impl Schema {
             .filter(|&encoding| encoding != "ros2msg");
         Self::compile(type_name, definitions).map_err(|reason| {
             let hint = other.map(|encoding| format!(" (the bag defines it in {encoding}, which is not understood)"));
-            Error::invalid(format!("{name} has the type {type_name}: {reason}{}", hint.unwrap_or_default()))
+            let reason = format!("{type_name}: {reason}{}", hint.unwrap_or_default());
+            reason.chars().take(LONGEST_REASON).collect()
         })
     }
 

@@ -10,6 +10,7 @@ use super::storage::{Definition, Look, Selection, Stream, Topic};
 use crate::error::Result;
 use open::{Base, sentence};
 use rusqlite::{Connection, Error as Sql};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,13 +73,17 @@ fn read_topics(connection: &Connection) -> Result<Topics, Sql> {
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     let (mut topics, mut ids) = (Vec::new(), Vec::new());
+    let mut known: BTreeMap<String, Option<Arc<Definition>>> = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let text = |column: usize| row.get::<_, Option<String>>(column).map(Option::unwrap_or_default);
         let type_name = text(2)?;
+        if definitions && !known.contains_key(&type_name) {
+            known.insert(type_name.clone(), definition(connection, &type_name)?.map(Arc::new));
+        }
         ids.push(row.get(0)?);
         topics.push(Topic {
             name: text(1)?,
-            definition: if definitions { definition(connection, &type_name)? } else { None },
+            definition: known.get(&type_name).cloned().flatten(),
             type_name,
             format: text(3)?,
             offers: qos::parse(&text(4)?),

@@ -65,8 +65,9 @@ impl Messages {
         let (mut keys, unread) = salvage::keys(&connection, self.selection.order, self.selection.span_ns);
         keys.retain(|key| self.last.is_none_or(|last| last < *key));
         keys.sort_unstable();
-        if let Some(error) = error {
-            let what = format!("pages of the database cannot be read ({})", super::sentence(&error));
+        if error.is_some() || 0 < unread {
+            let why = error.map(|error| format!(" ({})", super::sentence(&error))).unwrap_or_default();
+            let what = format!("pages of the database cannot be read{why}");
             self.damage.push(Damage { file: self.file.path.clone(), offset: 0, what, bytes: unread, messages: None });
         }
         self.source = Source::Salvage(connection, keys.into());

@@ -1,7 +1,7 @@
 //! Parts of bags: what is carried over, what is refused, what a full disk leaves.
 
-use super::make::{LAYOUTS, items, mcap, read, sqlite};
-use crate::bag::{Bag, Cut, Folder, Message, Qos, Select, Split, Topic, Writer};
+use super::make::{LAYOUTS, items, mcap, read, read_in, sqlite};
+use crate::bag::{Bag, Cut, Folder, Message, Order, Qos, Select, Split, Topic, Writer};
 use crate::error::Error;
 use bytes::Bytes;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
@@ -166,6 +166,18 @@ fn a_database_becomes_an_mcap_bag() {
     let out = folder.path().join("out");
     Cut::default().write(&Bag::open(&path).unwrap(), &out, &mut |_| {}).unwrap();
     assert_eq!(read(&out).unwrap(), (items, vec![]));
+}
+
+#[test]
+fn a_clock_that_jumps_back_does_so_in_the_part_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut items = items(100);
+    items[60..].iter_mut().for_each(|item| item.1 -= 55_000_000);
+    let path = folder.path().join("a.mcap");
+    std::fs::write(&path, mcap(&items, LAYOUTS[1])).unwrap();
+    let out = folder.path().join("out");
+    Cut::default().write(&Bag::open(&path).unwrap(), &out, &mut |_| {}).unwrap();
+    assert_eq!(read_in(&out, Order::Recorded).unwrap(), (items, vec![]));
 }
 
 #[test]

@@ -23,10 +23,15 @@ fn refusal(path: &Path) -> String {
 
 /// Offset of the nth chunk.
 fn chunk(bytes: &[u8], nth: usize) -> usize {
+    record(bytes, 6, nth)
+}
+
+/// Offset of the nth record of a kind.
+fn record(bytes: &[u8], opcode: u8, nth: usize) -> usize {
     let mut at = 8;
     let mut seen = 0;
     loop {
-        if bytes[at] == 6 {
+        if bytes[at] == opcode {
             if seen == nth {
                 return at;
             }
@@ -90,6 +95,39 @@ fn reading_goes_on_behind_bytes_that_are_no_record() {
         assert!(damage.iter().any(|damage| 0 < damage.bytes));
         assert_eq!(found.last(), items.last(), "{layout:?}");
     }
+}
+
+#[test]
+fn a_changed_bit_in_the_kind_of_a_record_costs_no_other_and_is_said() {
+    let items = items(200);
+    for layout in LAYOUTS {
+        let whole = mcap(&items, layout);
+        let at = if layout.chunks { chunk(&whole, 1) } else { record(&whole, 5, 70) };
+        for bit in 0..8 {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            let (_folder, path) = file("a.mcap", &bytes);
+            let (found, damage) = read(&path).unwrap();
+            assert!(160 < found.len() && found.iter().all(|item| items.contains(item)), "{layout:?}, bit {bit}");
+            if bit == 7 {
+                // somebody's own record, which is passed over; the statistics tell
+                assert_eq!((Bag::open(&path).unwrap().stated(), damage), (Some(200), vec![]));
+            } else {
+                assert!(damage.iter().any(|damage| damage.messages.is_none()), "{layout:?}, bit {bit}: {damage:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_whose_channel_is_broken_are_read_where_the_summary_has_it() {
+    let items = items(200);
+    let mut bytes = mcap(&items, LAYOUTS[0]);
+    let at = record(&bytes, 4, 0);
+    bytes[at] = 0x24;
+    let (_folder, path) = file("a.mcap", &bytes);
+    let (found, damage) = read(&path).unwrap();
+    assert_eq!((found, damage.len()), (items, 1), "{damage:?}");
 }
 
 #[test]
@@ -238,4 +276,55 @@ fn an_empty_bag_of_rosbag2_is_whole() {
     fs::write(folder.path().join("metadata.yaml"), text).unwrap();
     fs::write(folder.path().join("e_0.mcap"), mcap(&[], LAYOUTS[1])).unwrap();
     assert_eq!(read(folder.path()).unwrap(), (vec![], vec![]));
+}
+
+#[test]
+fn a_file_that_the_metadata_does_not_list_is_read_and_said() {
+    let text = "rosbag2_bagfile_information: {version: 5, message_count: 50, relative_file_paths: [b_9.mcap]}";
+    let (folder, items) = folder(Some(text));
+    let (found, damage) = read_in(folder.path(), Order::Recorded).unwrap();
+    assert_eq!(found, items);
+    let [damage] = &damage[..] else { panic!("{damage:?}") };
+    assert!(damage.file.ends_with("b_10.mcap.zstd") && damage.what.contains("does not list it"), "{damage}");
+    assert_eq!(damage.messages, Some(0));
+    // the same file unpacked is no other one
+    fs::write(folder.path().join("b_9.mcap.lz4"), "left over").unwrap();
+    assert_eq!(read(folder.path()).unwrap().0, items);
+}
+
+#[test]
+fn files_that_were_unpacked_packed_or_renamed_are_not_missing() {
+    let whole = |first: &str, second: &str| {
+        let text = format!(
+            "rosbag2_bagfile_information: {{version: 5, message_count: 100, relative_file_paths: [{first}, {second}]}}"
+        );
+        let (folder, items) = folder(Some(&text));
+        assert_eq!(read_in(folder.path(), Order::Recorded).unwrap(), (items, vec![]), "{first}, {second}");
+    };
+    whole("b_9.mcap.zstd", "b_10.mcap.zstd");
+    whole("b_9.mcap.zstd", "b_10.mcap");
+    whole("a_0.mcap", "a_1.mcap");
+    // three are listed and two are there
+    let text = "rosbag2_bagfile_information: {version: 5, message_count: 150, relative_file_paths: [a_0.mcap, a_1.mcap, a_2.mcap]}";
+    let (folder, items) = folder(Some(text));
+    let (found, damage) = read(folder.path()).unwrap();
+    assert_eq!(found, items);
+    assert_eq!(damage.iter().filter(|damage| damage.what.contains("does not exist")).count(), 3, "{damage:?}");
+}
+
+#[test]
+fn pages_that_cannot_be_read_are_said_without_an_index_by_time_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db3");
+    let items = items(2000);
+    let base = sqlite(&path, &items);
+    base.execute_batch("DROP INDEX timestamp_idx; VACUUM").unwrap();
+    drop(base);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let (found, damage) = read(&path).unwrap();
+    assert!(1500 < found.len() && found.len() < 2000, "{}", found.len());
+    assert!(damage.iter().any(|damage| damage.what.contains("pages") && 4096 <= damage.bytes), "{damage:?}");
 }

@@ -3,6 +3,7 @@
 mod agreement;
 mod cutting;
 mod damage;
+mod hostile;
 mod make;
 mod noise;
 #[cfg_attr(not(feature = "torch"), expect(dead_code, reason = "some of it is for what decides"))]

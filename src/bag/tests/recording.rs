@@ -53,6 +53,11 @@ impl Recording {
         self.messages.push(Message { topic, time_ns, sent_ns: time_ns, data });
     }
 
+    /// All of it once more, at the same times: the clock was set back.
+    pub(crate) fn again(&mut self) {
+        self.messages.extend_from_within(..);
+    }
+
     /// The same with these topics alone.
     pub(crate) fn only(&self, names: &[&str]) -> Self {
         let kept: Vec<usize> =

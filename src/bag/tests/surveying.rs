@@ -1,8 +1,9 @@
 //! What a survey finds, and what a verdict makes of it.
 
+use super::hostile::crafted;
 use super::make::{LAYOUTS, items, mcap};
-use super::recording::{Cdr, Recording, weights};
-use crate::bag::{Bag, Purpose, Survey, Verdict};
+use super::recording::{Cdr, Recording, batch, weights};
+use crate::bag::{Bag, Cut, Purpose, Survey, Verdict, robots};
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use crate::robot::Robot;
 use bytes::Bytes;
@@ -261,4 +262,110 @@ fn what_was_lost_is_counted_against_what_the_bag_says() {
     );
     let table = crate::report::bag::survey(&survey);
     assert!(table.contains("/a") && table.contains("std_msgs/msg/String"), "{table}");
+}
+
+#[test]
+fn a_topic_belongs_to_the_robot_whose_namespace_is_its_innermost() {
+    let owned = |robots: &[&str], of: &str, topic: &str| {
+        let states =
+            |recording: Recording, robot: &&str| recording.states(&format!("{robot}/joint_states"), &JOINTS, 2);
+        let survey = robots.iter().fold(Recording::new(), states).survey();
+        robots::meant(&survey, Some(of)).unwrap().owns(topic)
+    };
+    assert!(owned(&["/panda", "/panda2"], "/panda", "/panda/goal_pose"));
+    assert!(!owned(&["/panda", "/panda2"], "/panda", "/panda2/goal_pose"));
+    assert!(!owned(&["/panda"], "/panda", "/panda2/goal_pose"), "whether that is a robot or not");
+    assert!(owned(&["", "/b"], "/", "/goal_pose") && owned(&["", "/b"], "/", "/policy/option_state"));
+    assert!(!owned(&["", "/b"], "/", "/b/goal_pose") && !owned(&["", "/b"], "/", "/b/policy/option_state"));
+    assert!(owned(&["", "/b"], "/b", "/b/policy/option_state") && !owned(&["", "/b"], "/b", "/goal_pose"));
+    assert!(owned(&["/a", "/a/b"], "/a/b", "/a/b/goal_pose") && !owned(&["/a", "/a/b"], "/a", "/a/b/goal_pose"));
+}
+
+#[test]
+fn an_arm_of_franka_ros2_is_one_robot_and_what_it_wants_is_no_state() {
+    for namespace in ["", "/left"] {
+        let name = |topic: &str| format!("{namespace}/{topic}");
+        let survey = Recording::new()
+            .states(&name("joint_states"), &JOINTS, 2)
+            .states(&name("franka/joint_states"), &JOINTS, 2)
+            .states(&name("franka_robot_state_broadcaster/measured_joint_states"), &JOINTS, 2)
+            .states(&name("franka_robot_state_broadcaster/desired_joint_states"), &JOINTS, 2)
+            .states(&name("joint_command"), &JOINTS, 2)
+            .survey();
+        let robot = robots::meant(&survey, None).unwrap();
+        assert_eq!(robot.namespace, if namespace.is_empty() { "/" } else { namespace });
+        let states: Vec<&str> = robot.states.iter().map(|topic| topic.name.as_str()).collect();
+        let measured = name("franka_robot_state_broadcaster/measured_joint_states");
+        assert_eq!(states, [name("franka/joint_states"), measured, name("joint_states")]);
+        assert_eq!(robot.commands.len(), 1);
+    }
+}
+
+#[test]
+fn transitions_that_were_sent_again_count_once() {
+    let mut recording = Recording::new();
+    let topic = recording.topic("/transitions", "handoff/msg/TransitionBatch");
+    for (at, seq) in [0, 1, 0, 2, 1].into_iter().enumerate() {
+        recording.add(topic, at as i64, batch(&crafted(seq, 3)));
+    }
+    let mut other = crafted(0, 3);
+    other.stream.incarnation = 2;
+    recording.add(topic, 9, batch(&other));
+    let survey = recording.survey();
+    assert_eq!((survey.messages, survey.transitions.into_values().collect::<Vec<_>>()), (6, vec![4]));
+}
+
+#[test]
+fn what_came_before_there_was_a_clock_is_in_no_length_and_no_rate() {
+    let second = 1_000_000_000;
+    let bag = |first: i64| {
+        let mut recording = Recording::new();
+        let topic = recording.topic("/joint_states", "sensor_msgs/msg/JointState");
+        recording.add(topic, 0, joint_state(0, &JOINTS));
+        // 61 states over 60 s
+        (0..61).for_each(|at| recording.add(topic, first + at * second, joint_state(first + at * second, &JOINTS)));
+        recording
+    };
+    let recording = bag(500 * second);
+    let survey = recording.survey();
+    assert_eq!((survey.untimed, survey.start_ns, survey.end_ns), (1, Some(500 * second), Some(560 * second)));
+    assert!((survey.duration_secs - 60.0).abs() < 1e-9, "{}", survey.duration_secs);
+    assert!((survey.topics[0].rate_hz.unwrap() - 1.0).abs() < 1e-9, "{:?}", survey.topics[0]);
+    assert_eq!((survey.topics[0].gaps, survey.topics[0].messages), (0, 62));
+    assert!(crate::report::bag::survey(&survey).contains("1 messages came before there was a clock"));
+    let folder = tempfile::tempdir().unwrap();
+    let cut = Cut { from_secs: Some(58.5), ..Cut::default() };
+    let cutting = cut.write(&Bag::open(&recording.write()).unwrap(), &folder.path().join("out"), &mut |_| {}).unwrap();
+    assert_eq!(cutting.messages, 2, "559 s and 560 s");
+    // a simulation that begins at 0 does count
+    let survey = bag(second).survey();
+    assert_eq!((survey.untimed, survey.start_ns), (0, Some(0)));
+    assert!((survey.duration_secs - 61.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_clock_that_stands_while_messages_come_makes_no_gaps() {
+    let mut recording = Recording::new();
+    let topic = recording.topic("/joint_states", "sensor_msgs/msg/JointState");
+    for at in 0..300 {
+        let time = 1_000_000_000 + at / 3 * 10_000_000; // three at each time
+        recording.add(topic, time, joint_state(time, &JOINTS));
+    }
+    let topic = &recording.survey().topics[0];
+    assert!((topic.median_interval_secs.unwrap() - 0.01).abs() < 2e-4 && topic.gaps == 0, "{topic:?}");
+}
+
+#[test]
+fn transitions_of_other_networks_are_fit_for_learning() {
+    let mut survey = Recording::new().weights(1..=1).survey();
+    let own = contract();
+    let network = |architecture, width| Network { architecture, hidden: vec![width] };
+    let judge = |survey: &Survey, network: Network| {
+        Verdict::new(survey, None, Some(&Contract { network, ..own.clone() })).fit(Purpose::Learning)
+    };
+    survey.transitions = [(hex::encode(own.hash()), 40)].into();
+    assert!(judge(&survey, network(Architecture::OnPolicy, 64)), "the bag has their contract");
+    survey.contracts.clear();
+    assert!(judge(&survey, network(Architecture::OffPolicy, 6)), "it is ours but for the family");
+    assert!(!judge(&survey, network(Architecture::OnPolicy, 64)), "whose are they?");
 }

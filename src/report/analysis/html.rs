@@ -82,7 +82,7 @@ impl Page {
         self.text += "<ol>\n";
         for (index, moment) in moments.iter().enumerate() {
             let (at, what) = (moment.at_secs, escape(&moment.what));
-            let (from, to, bag) = ((at - 1.0).max(0.0), at + 1.0, escape(&self.bag));
+            let (from, to, bag) = ((at - 1.0).max(0.0), at + 1.0, escape(&quoted(&self.bag)));
             let _ = writeln!(
                 self.text,
                 "<li><a href=\"#{name}-{}\">{at:.3} s</a>: {what}. <code>handoff bag cut {bag} --from {from:.2} --to {to:.2} --out part</code></li>",
@@ -93,7 +93,30 @@ impl Page {
     }
 }
 
+/// As one word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 /// Text in HTML.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(quoted("/data/run_1/b-0.mcap"), "/data/run_1/b-0.mcap");
+        assert_eq!(quoted("/data/my run; rm x"), "'/data/my run; rm x'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 }
