@@ -20,10 +20,10 @@ const LONGEST_REASON: usize = 300;
 pub struct Schemas<'a> {
     prefixes: &'a [PathBuf],
     /// By name and place of the definition, which is kept so that no other one comes to lie there.
-    known: HashMap<(String, usize), (Option<Arc<Definition>>, Resolved)>,
+    known: HashMap<(String, usize), Known>,
 }
 
-type Resolved = Result<Arc<Schema>, String>;
+type Known = (Option<Arc<Definition>>, Result<Arc<Schema>, String>);
 
 impl<'a> Schemas<'a> {
     /// `prefixes`: as for [`Schema::of`].
