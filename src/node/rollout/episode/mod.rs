@@ -16,6 +16,9 @@ use nalgebra::Isometry3;
 
 /// References that differ by less are the same [rad].
 const LED_RAD: f64 = 1e-9;
+/// No arm has a position or velocity beyond this [rad, m, rad/s, m/s]: a simulator that tells one is broken, and one such number would
+/// stay in the statistics of the observation.
+const MOST: f64 = 1e3;
 
 /// Where an environment stands between two ticks.
 enum Stage {
@@ -94,7 +97,7 @@ pub(super) enum Arrival {
     Quiet,
     /// The episode ended by the task or its time limit.
     Ended(EpisodeStats),
-    /// A state that is not finite: the episode was aborted; its outcome if it had a valid step.
+    /// A state that no arm has: the episode was aborted; its outcome if it had a valid step.
     Broken(Option<EpisodeStats>),
 }
 
@@ -163,7 +166,7 @@ impl Episode {
         if matches!(self.stage, Stage::Fresh) {
             return Arrival::Quiet;
         }
-        if !position.iter().chain(velocity).all(|&value| (value as f32).is_finite()) {
+        if !position.iter().chain(velocity).all(|value| value.abs() <= MOST) {
             return Arrival::Broken(self.abort(stamp_secs, rollout));
         }
         if let Stage::Starting(start) = &self.stage {
