@@ -24,6 +24,7 @@ use uuid::Uuid;
 const BEAT: Duration = Duration::from_millis(200);
 /// How long a learner may be late to end by itself.
 const GRACE_SECS: f64 = 2.0;
+
 /// Trains as told, then evaluates.
 pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     crate::report::logs::start("train", None, None)?;
