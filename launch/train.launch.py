@@ -36,7 +36,7 @@ ARGUMENTS = [
     ("rollouts", "2", "rollout nodes, each with its own simulator", "train.rollouts"),
     ("link", "", "on robots that speak so: sim (paced ones, which start too), isaac, isaac_moveit, crisp, franka_fr3", "policy.link"),
     ("namespaces", "", "with a link: namespaces of the robots, apart by commas, one rollout each", None),
-    ("run", "", "run folder; default: runs/<task>__<time>", None),
+    ("run", "", "run folder; default: runs/<task>__<algo>__<seed>__<time>", None),
     ("learner", "true", "false: only rollouts and simulators, for a learner elsewhere", None),
     ("first", "0", "number of the first rollout here; no two rollouts of a run may have the same", None),
     ("record", "", "bag to record into, by configs/record.yaml (needs rosbag2)", None),
@@ -86,7 +86,10 @@ def graph(context):
     elif given["namespaces"]:
         raise ValueError(f"namespaces:={given['namespaces']} needs a link, e.g. link:=isaac")
     shared = ([given["config"]] if given["config"] else []) + [parameters]
-    run = given["run"] or os.path.join("runs", f"{given['task'] or 'reach'}__{time.strftime('%Y%m%d-%H%M%S')}")
+    # named as `./handoff train` names it; what a parameter file says is not looked up
+    usual = {} if given["config"] else {"task": "reach", "algo": "hs_ppo", "seed": "1"}
+    names = [given[name] or usual.get(name) for name in ("task", "algo", "seed")] + [str(int(time.time()))]
+    run = given["run"] or os.path.join("runs", "__".join(filter(None, names)))
     rollouts, envs, first = len(robots) or int(given["rollouts"]), int(given["envs"]), int(given["first"])
     if link:
         envs = rollouts

@@ -173,6 +173,27 @@ fn train_launch_passes_its_arguments_on() {
 }
 
 #[test]
+fn train_launch_names_a_run_as_train_does() {
+    let name = |arguments: &[&str]| {
+        let graph = execute(&root().join("launch/train.launch.py"), arguments);
+        let nodes = graph["nodes"].as_array().unwrap().clone();
+        let learner = nodes.iter().find(|node| node["executable"] == "learner").unwrap();
+        let (name, secs) = configuration(learner)
+            .learner
+            .run_dir
+            .rsplit_once("__")
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap();
+        assert!(secs.parse::<u64>().is_ok(), "{secs}");
+        name
+    };
+    assert!(name(&[]).ends_with("/runs/reach__hs_ppo__1"), "{}", name(&[]));
+    assert!(name(&["algo:=ppo", "seed:=7"]).ends_with("/runs/reach__ppo__7"));
+    let config = format!("config:={}", root().join("configs/train.yaml").display());
+    assert!(name(&[&config, "task:=reach"]).ends_with("/runs/reach"), "what the file says is not looked up");
+}
+
+#[test]
 fn train_launch_takes_robots_that_are_there_or_starts_paced_ones() {
     let launch = root().join("launch/train.launch.py");
     let graph = execute(&launch, &["link:=isaac", "namespaces:=arm_1,/arm_2"]);
