@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 /// What is not acknowledged is sent again after this [s] ...
 const RESEND_SECS: f64 = 1.0;
-/// ... and after twice as long each time, up to this [s].
+/// ... and after twice as long each time, up to this [s]. A batch that a later one overtook was lost alone: sent again at
+/// once, it says nothing of the network, and the wait stays as it is.
 const RESEND_MAX_SECS: f64 = 4.0;
 
 /// When a batch may be forgotten.
@@ -61,6 +62,8 @@ struct Held {
     sends: u32,
     /// Sent in an earlier life, too.
     sent_before: bool,
+    /// Sends in this life that silence called for.
+    silences: u32,
     /// Number of its first and of its last send, over all batches of this life.
     first_order: u64,
     last_order: u64,
@@ -125,6 +128,7 @@ impl Outbox {
         for held in &mut self.held {
             held.sent_before |= 0 < held.sends;
             held.sends = 0;
+            held.silences = 0;
             held.received = false;
             held.consumed = false;
         }
@@ -166,6 +170,7 @@ impl Outbox {
                     batch,
                     sends: 0,
                     sent_before: false,
+                    silences: 0,
                     first_order: 0,
                     last_order: 0,
                     resend_at: Duration::ZERO,
@@ -186,9 +191,11 @@ impl Outbox {
             let again = 0 < held.sends;
             if again {
                 let overtaken = newest_received.is_some_and(|order| held.last_order < order);
-                if !overtaken && now < held.resend_at {
+                let silent = held.resend_at <= now;
+                if !overtaken && !silent {
                     continue;
                 }
+                held.silences += u32::from(silent);
             } else {
                 if self.window <= in_flight {
                     break;
@@ -205,7 +212,7 @@ impl Outbox {
             } else {
                 self.counters.sent += 1;
             }
-            let wait_secs = (RESEND_SECS * f64::from(1 << held.sends.min(8))).min(RESEND_MAX_SECS);
+            let wait_secs = (RESEND_SECS * f64::from(1 << held.silences.min(8))).min(RESEND_MAX_SECS);
             held.resend_at = now + Duration::from_secs_f64(wait_secs);
             held.sends += 1;
             due.push(Batch { base, ..held.batch.clone() });

@@ -81,6 +81,17 @@ fn what_a_later_batch_overtook_goes_out_at_once_and_only_once() {
 }
 
 #[test]
+fn a_batch_sent_at_once_waits_no_longer_for_it() {
+    let mut outbox = outbox(Hold::Consumed);
+    push(&mut outbox, 3);
+    assert_eq!(due(&mut outbox, 0.0), [0, 1, 2]);
+    outbox.acknowledge(&ack(1, 0, 0b11, 0, 0));
+    assert_eq!(due(&mut outbox, 0.1), [0]);
+    assert_eq!((due(&mut outbox, 1.0), due(&mut outbox, 1.1)), (vec![], vec![0]));
+    assert_eq!((due(&mut outbox, 3.0), due(&mut outbox, 3.1)), (vec![], vec![0]));
+}
+
+#[test]
 fn a_received_batch_is_never_sent_again_within_a_life() {
     let mut outbox = outbox(Hold::Consumed);
     push(&mut outbox, 2);
