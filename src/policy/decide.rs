@@ -1,5 +1,6 @@
 //! From observations to options and actions.
 
+use super::alone::Alone;
 use super::network::{Network, floats};
 use super::outputs::Outputs;
 use crate::contract::{Contract, Normaliser, Snapshot};
@@ -41,6 +42,8 @@ pub struct Policy {
     /// Actions are drawn at random (off-policy warm-up).
     random: bool,
     network: Network,
+    actor_alone: Alone,
+    critic_alone: Option<Alone>,
 }
 
 impl Policy {
@@ -52,12 +55,15 @@ impl Policy {
         if !(1..=usize::from(NO_OPTION)).contains(&options) {
             return Err(Error::invalid(format!("a policy has 1 to {NO_OPTION} options, not {options}")));
         }
+        let network = Network::new(&snapshot.contract, &snapshot.parameters, false)?;
         let policy = Self {
             contract: Arc::clone(&snapshot.contract),
             normaliser: snapshot.normaliser.clone(),
             version: snapshot.version,
             random: snapshot.random_warmup,
-            network: Network::new(&snapshot.contract, &snapshot.parameters, false)?,
+            actor_alone: network.actor_alone(&snapshot.parameters),
+            critic_alone: network.critic_alone(&snapshot.parameters),
+            network,
         };
         let zero = vec![0.0; snapshot.contract.obs_size()];
         policy.outputs(&zero)?;
@@ -102,7 +108,10 @@ impl Policy {
     /// Q(s, .) of N raw observations, N x K.
     pub fn values(&self, observations: &[f32]) -> Result<Vec<f32>> {
         let input = self.normalised(observations)?;
-        let values = tch::no_grad(|| floats(&self.network.critic(&self.network.input(&input))));
+        let values = match &self.critic_alone {
+            Some(critic) if input.len() == self.contract.obs_size() => critic.forward(&input),
+            _ => tch::no_grad(|| floats(&self.network.critic(&self.network.input(&input)))),
+        };
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
             Some(at) => Err(self.not_finite("critic", at / self.network.options())),
@@ -127,7 +136,13 @@ impl Policy {
     /// The actor's outputs for N raw observations, checked as in [`Self::decide`].
     pub fn outputs(&self, observations: &[f32]) -> Result<Outputs> {
         let input = self.normalised(observations)?;
-        let outputs = Outputs::new(&self.network, &self.network.input(&input));
+        let outputs = if input.len() == self.contract.obs_size() {
+            let heads = self.actor_alone.forward(&input);
+            let width = heads.len();
+            Outputs::read(&self.network, heads, width)
+        } else {
+            Outputs::new(&self.network, &self.network.input(&input))
+        };
         match (0..observations.len() / self.contract.obs_size()).find(|&env| !outputs.finite(env)) {
             None => Ok(outputs),
             Some(env) => Err(self.not_finite("actor", env)),

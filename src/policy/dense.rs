@@ -37,6 +37,14 @@ impl Activation {
         }
     }
 
+    /// The same for one state.
+    pub(super) fn apply_alone(self, features: &mut [f32]) {
+        match self {
+            Self::Tanh => features.iter_mut().for_each(|feature| *feature = feature.tanh()),
+            Self::Relu => features.iter_mut().filter(|feature| **feature < 0.0).for_each(|feature| *feature = 0.0),
+        }
+    }
+
     /// The gradient before it, of that after it and what came out.
     fn backward(self, above: &Tensor, out: &Tensor) -> Tensor {
         match self {

@@ -1,6 +1,7 @@
 //! The policy: networks built from a snapshot, and `decide`, the one way from observations to options and actions.
 //! Rollout, evaluation, deployment and bag analysis all decide here.
 
+mod alone;
 mod decide;
 mod dense;
 mod network;

@@ -1,10 +1,12 @@
 //! The networks on one flat parameter vector. Every weight is a leaf that views the vector: nothing is copied, and a
 //! gradient of a leaf lies at the leaf's place.
 
+use super::alone::Alone;
 use super::dense::{self, Activation, Kept, Linear};
 use crate::contract::{Architecture, Contract, Layout};
 use crate::error::{Error, Result};
 use std::ops::Range;
+use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
 /// log standard deviations are clamped to this (the bounds of SAC, Haarnoja et al. 2018, narrowed below).
@@ -216,6 +218,16 @@ impl Network {
     pub fn share_critic(&self) -> Option<Critic> {
         let share = |critic: &Critic| Critic { layers: critic.layers.iter().map(Linear::share).collect() };
         self.critic.as_ref().map(share)
+    }
+
+    /// [`Self::actor`] for one state, on these parameters.
+    pub(super) fn actor_alone(&self, parameters: &Arc<[f32]>) -> Alone {
+        Alone::new(parameters, self.actor.iter().chain([&self.heads]), self.activation())
+    }
+
+    /// [`Self::critic`] for one state, on these parameters; none where the critics stay with the learner.
+    pub(super) fn critic_alone(&self, parameters: &Arc<[f32]>) -> Option<Alone> {
+        self.critic.as_ref().map(|critic| Alone::new(parameters, &critic.layers, Activation::Tanh))
     }
 
     /// [`Self::actor`] without autograd, with what [`Self::backward`] needs.

@@ -24,8 +24,12 @@ impl Outputs {
 
     /// What the actor made of its input, `[N, width]`.
     pub fn of(network: &Network, heads: &Tensor) -> Self {
-        let (options, action, width) = (network.options(), network.action_size(), heads.size()[1] as usize);
-        let heads = floats(heads);
+        Self::read(network, floats(heads), heads.size()[1] as usize)
+    }
+
+    /// What the actor made of its input, N x width.
+    pub(super) fn read(network: &Network, heads: Vec<f32>, width: usize) -> Self {
+        let (options, action) = (network.options(), network.action_size());
         let last = |row: &[f32]| row[options * (action + 2)..].to_vec();
         let log_std = network.log_std().unwrap_or_else(|| heads.chunks_exact(width).flat_map(last).collect());
         let clamped = |log_std: f32| f64::from(log_std).clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1);
