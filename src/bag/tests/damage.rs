@@ -239,6 +239,14 @@ fn a_folder_without_metadata_is_read_in_the_order_of_its_numbers() {
 }
 
 #[test]
+fn a_file_that_is_there_packed_and_unpacked_is_read_once() {
+    let (folder, items) = folder(None);
+    let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+    fs::write(folder.path().join("b_9.mcap.zstd"), packed(&mcap(&items[..20], LAYOUTS[1]))).unwrap();
+    assert_eq!(read_in(folder.path(), Order::Recorded).unwrap().0, items, "the unpacked one is read");
+}
+
+#[test]
 fn a_broken_metadata_file_is_damage_and_no_more() {
     let (folder, items) = folder(Some("rosbag2_bagfile_information: ["));
     let (found, damage) = read(folder.path()).unwrap();
