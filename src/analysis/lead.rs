@@ -46,7 +46,9 @@ impl Lead {
     /// A command. `answers`: the state that it answers; `heard`: the node listens to such commands.
     pub(super) fn command(&mut self, command: JointState, answers: Option<f64>, heard: bool) -> Option<Leads> {
         let Some(stamp_secs) = answers else { return heard.then_some(Leads::By(command)) };
-        let target = self.target.take_if(|target| target.stamp_secs <= stamp_secs);
+        // one from before the arming was made dry
+        let newest = |target: &JointState| target.stamp_secs == stamp_secs || self.own.is_some();
+        let target = self.target.take().filter(newest);
         self.targets |= target.is_some();
         self.own = Some((stamp_secs, heard.then(|| command.clone())));
         // before the first target, the guard's reference is where its commands hold the arm
@@ -61,5 +63,59 @@ impl Lead {
         }
         self.target = Some(target);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(stamp_secs: f64, joint: f64) -> JointState {
+        JointState { stamp_secs, names: vec!["a".into()], position: vec![joint], velocity: vec![] }
+    }
+
+    fn by(leads: Option<Leads>) -> Option<f64> {
+        leads.map(|leads| match leads {
+            Leads::By(command) => command.position[0],
+            Leads::Nobody => f64::NEG_INFINITY,
+        })
+    }
+
+    #[test]
+    fn targets_lead_from_the_arming_to_the_last_command_and_else_the_commands_of_others() {
+        let mut lead = Lead::new(0.05);
+        assert_eq!(by(lead.target(at(1.0, 9.0))), None, "it is dry");
+        assert_eq!(by(lead.command(at(7.0, 1.0), None, true)), Some(1.0), "another's");
+        // armed between two decisions: it is held where it is, whatever it wanted before
+        assert_eq!(by(lead.command(at(1.02, 2.0), Some(1.02), true)), Some(2.0));
+        assert_eq!(by(lead.state(1.05)), None);
+        assert_eq!(by(lead.command(at(1.05, 2.0), Some(1.05), true)), Some(2.0));
+        assert_eq!(by(lead.target(at(1.05, 3.0))), Some(3.0));
+        assert_eq!(by(lead.command(at(1.07, 2.1), Some(1.07), true)), None, "commands trail the target");
+        assert_eq!(by(lead.state(1.10)), None);
+        // recorded the other way round
+        assert_eq!(by(lead.target(at(1.10, 4.0))), Some(4.0));
+        assert_eq!(by(lead.command(at(1.10, 2.2), Some(1.10), true)), None);
+        assert_eq!(by(lead.state(1.15)), None);
+        // no command for more than a control period
+        assert_eq!(by(lead.state(1.16)), Some(2.2));
+        assert_eq!(by(lead.state(1.17)), None, "once");
+        assert_eq!(by(lead.target(at(1.20, 9.0))), None);
+        assert_eq!(by(lead.command(at(8.0, 1.5), None, true)), Some(1.5));
+    }
+
+    #[test]
+    fn a_target_that_was_recorded_before_its_command_leads_with_it() {
+        let mut lead = Lead::new(0.05);
+        assert_eq!(by(lead.target(at(1.0, 3.0))), None);
+        assert_eq!(by(lead.command(at(1.0, 2.0), Some(1.0), true)), Some(3.0));
+    }
+
+    #[test]
+    fn trajectories_tell_an_armed_node_and_lead_nothing_themselves() {
+        let mut lead = Lead::new(0.05);
+        assert_eq!(by(lead.command(at(1.0, 2.0), Some(1.0), false)), None);
+        assert_eq!(by(lead.target(at(1.0, 3.0))), Some(3.0));
+        assert_eq!(by(lead.state(1.1)), Some(f64::NEG_INFINITY), "dry again, it starts where the arm stands");
     }
 }
