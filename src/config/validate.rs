@@ -69,6 +69,7 @@ impl Config {
         self.guard.validate()?;
         crate::link::joint_names(self.robot, &self.policy.joint_prefix)?;
         range("rollout.restarts", rollout.restarts, -1..=i64::MAX)?;
+        range("policy.realtime_priority", self.policy.realtime_priority, 0..=99)?;
         range("rollout.num_envs", rollout.num_envs, 1..=4096)?;
         range("rollout.fragment_steps", rollout.fragment_steps, 1..=1024)?;
         range("rollout.window", rollout.window, 1..=8)?;
