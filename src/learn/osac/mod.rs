@@ -122,22 +122,31 @@ impl Osac {
         (target_entropy * self.contract.action_size() as f64, share * (self.contract.options.count as f64).ln())
     }
 
+    fn observe(&mut self, rows: &[Gathered]) -> Result<()> {
+        let obs = self.contract.obs_size();
+        rows.iter().try_for_each(|Gathered { fragment, .. }| {
+            self.observations.merge_observations(&fragment.observations[..fragment.steps.len() * obs])
+        })
+    }
+
+    fn insert(&mut self, row: &Gathered) -> Result<()> {
+        let steps = row.fragment.steps.len() as u64;
+        self.replay.insert(&row.fragment)?;
+        self.limiter.inserted(steps);
+        self.env_steps += steps;
+        Ok(())
+    }
+
     /// Takes rows in, and learns as much as the limiter wants.
     fn take(&mut self, rows: &[Gathered], watched: &mut Watched) -> Result<()> {
-        let obs = self.contract.obs_size();
-        for row in rows {
-            let steps = row.fragment.steps.len();
-            self.observations.merge(&row.fragment.observations[..steps * obs])?;
-        }
+        self.observe(rows)?;
         let normaliser = self.normaliser();
         for row in rows {
             let steps = row.fragment.steps.len() as u64;
             while !self.limiter.may_insert(steps) && self.may_learn() {
                 self.gradient_step(&normaliser, watched)?;
             }
-            self.replay.insert(&row.fragment)?;
-            self.limiter.inserted(steps);
-            self.env_steps += steps;
+            self.insert(row)?;
         }
         while self.may_learn() {
             self.gradient_step(&normaliser, watched)?;
@@ -235,6 +244,11 @@ impl Algorithm for Osac {
         self.take(&rows, &mut watched)?;
         self.updates += 1;
         Ok(watched.metrics(&rows, version, self))
+    }
+
+    fn remember(&mut self, rows: &[Gathered]) -> Result<()> {
+        self.observe(rows)?;
+        rows.iter().try_for_each(|row| self.insert(row))
     }
 
     fn save(&self) -> Vectors {

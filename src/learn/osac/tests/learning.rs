@@ -52,6 +52,28 @@ fn learning_keeps_to_its_ratio_after_a_random_warm_up() {
     assert_eq!((steps, learner.env_steps()), (89.0, 400));
 }
 
+#[test]
+fn what_is_remembered_without_learning_is_learned_from_after_a_restore() {
+    let config = Config { update_to_data: 0.25, slack_steps: 256, warmup_steps: 300, ..config() };
+    let mut stopped = learner(&off_policy(2, &[8]), &config);
+    let mut world = World::new(4);
+    let mut rows = |learner: &Osac| collect(&mut world, &acting(learner, 1), 90);
+    let steps = stopped.learn(rows(&stopped), 1).unwrap().get("losses/gradient_steps");
+    // 60 steps after the warm-up: 15 gradient steps, and 64 of the slack.
+    assert_eq!(steps, Some(79.0));
+    let before = stopped.snapshot(Uuid::nil(), 1, 1);
+    stopped.remember(&rows(&stopped)).unwrap();
+    let after = stopped.snapshot(Uuid::nil(), 1, 1);
+    assert_eq!((after.updates, after.env_steps, &after.parameters), (1, 720, &before.parameters));
+    assert_eq!(after.normaliser.count, 720.0);
+
+    let mut resumed = learner(&off_policy(2, &[8]), &config);
+    resumed.restore(&after, &stopped.save(), stopped.save_replay().as_ref()).unwrap();
+    let steps = resumed.learn(rows(&resumed), 2).unwrap().get("losses/gradient_steps");
+    // The ratio holds over all 1080 steps.
+    assert_eq!((steps, resumed.env_steps()), (Some((1080.0 - 300.0) * 0.25 + 64.0 - 79.0), 1080));
+}
+
 /// The parameters after updates `from` to `to`, each from data of its own.
 fn go_on(learner: &mut Osac, updates: std::ops::Range<u64>) -> Vec<u32> {
     for version in updates {
