@@ -97,10 +97,13 @@ fn what_is_learned_from_a_bag_is_a_run_that_evaluates_resumes_and_goes_on_online
         let rows = read(&whole).unwrap();
         assert_eq!(rows.len(), 3);
         assert!(rows.iter().all(|row| row.values["validation/policy_loss"].is_finite()));
+        let tested: Vec<bool> = rows.iter().map(|row| row.values.contains_key("test/policy_loss")).collect();
+        assert_eq!(tested, [false, false, true], "once, in the end");
         let loss = |row: usize| rows[row].values["losses/policy_loss"];
         assert!(algo == Algo::Iql || loss(2) < loss(0), "{} {}", loss(0), loss(2));
         let verdict = &verdicts(&rows, &config)[0];
         assert!(verdict.level == Level::Good && verdict.seen.contains("validation"), "{verdict:?}");
+        assert!(verdict.seen.contains(&format!("it is {:.3}", rows[2].values["test/policy_loss"])), "{verdict:?}");
 
         let checkpoint = newest(&whole);
         assert_eq!((checkpoint.snapshot.updates, checkpoint.snapshot.env_steps), (3, 60 * 64));

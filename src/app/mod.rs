@@ -16,6 +16,8 @@ mod nodes;
 pub mod offline;
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod pin;
+#[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
+mod realtime;
 #[cfg(all(feature = "torch", feature = "sim"))]
 pub mod recording;
 #[cfg(all(feature = "torch", feature = "sim"))]

@@ -56,6 +56,9 @@ pub struct Policy {
     pub stochastic: bool,
     /// Configure and activate as soon as there are weights that fit; arming stays apart.
     pub autostart: bool,
+    /// Of SCHED_FIFO, 1 to 99, for what moves an arm: this node, and a rollout on a link; 0: as everything else. The default
+    /// is below the 50 of ros2_control's controller manager. Where the machine does not permit it, that is said.
+    pub realtime_priority: u32,
 }
 
 /// Rollout nodes.
@@ -128,6 +131,7 @@ impl Default for Policy {
             learner_ns: "/".into(),
             stochastic: false,
             autostart: false,
+            realtime_priority: 40,
         }
     }
 }

@@ -81,11 +81,17 @@ mod tests {
                         all
                     };
                     for (alone, among) in all(&alone, 0).iter().zip(all(&together, row)) {
-                        assert!((alone - among).abs() < 1e-4 * (1.0 + among.abs()), "{alone} alone, {among} among others");
+                        assert!(
+                            (alone - among).abs() < 1e-4 * (1.0 + among.abs()),
+                            "{alone} alone, {among} among others"
+                        );
                     }
                     let own = policy.values(state).unwrap();
                     for (alone, among) in own.iter().zip(&values[row * own.len()..]) {
-                        assert!((alone - among).abs() < 1e-4 * (1.0 + among.abs()), "{alone} alone, {among} among others");
+                        assert!(
+                            (alone - among).abs() < 1e-4 * (1.0 + among.abs()),
+                            "{alone} alone, {among} among others"
+                        );
                     }
                     assert_eq!(own.len() * 8, values.len());
                 }

@@ -3,7 +3,7 @@
 
 use super::{learner, peer};
 use crate::app::sweep::Sweep;
-use crate::app::{cli, commands, runtime};
+use crate::app::{cli, commands, realtime, runtime};
 use crate::config::{Config, Purpose, Seed};
 use crate::contract::Snapshot;
 use crate::error::{Error, Result};
@@ -75,16 +75,21 @@ pub(in crate::app) fn latency(arguments: &cli::BenchLatency) -> Result<()> {
 
 fn measure(states: usize, peer: Option<&peer::Program>) -> Result<Vec<Answers>> {
     let config = config()?;
+    let mut nodes = vec![("handoff".to_owned(), ours()?)];
+    if let Some(peer) = peer {
+        nodes.push(peer.policy("/peer", settings(&config)?)?);
+    }
+    // as a robot's driver
+    if let Err(error) = realtime::prioritise_thread(config.policy.realtime_priority) {
+        tracing::warn!("{error}");
+    }
     let mut node = Node::start("arms")?;
     let weights = node.publish::<msg::PolicyWeights>("/policy_weights", ros::latched())?;
     let arming = node.client::<srv::SetBool::Service>("/handoff/policy/arm")?;
     let mut world =
         World { clock: node.publish("/clock", ros::newest())?, arms: Vec::new(), number: 0, due: Instant::now() };
-    let mut nodes = vec![("handoff".to_owned(), ours()?)];
-    world.arms.push(Arm::new(&mut node, "/handoff", &config)?);
-    if let Some(peer) = peer {
-        nodes.push(peer.policy("/peer", settings(&config)?)?);
-        world.arms.push(Arm::new(&mut node, "/peer", &config)?);
+    for namespace in ["/handoff", "/peer"].into_iter().take(nodes.len()) {
+        world.arms.push(Arm::new(&mut node, namespace, &config)?);
     }
     let running = node.spin()?;
     weights.send(&(&snapshot(&config)?).into())?;

@@ -1,6 +1,7 @@
 //! What a node on an arm's own topics has, whatever it does there: ears, services, the only way to the arm.
 
 use super::wire::{Drops, QUEUE, Queue, convert, joints, to_topic};
+use crate::app::realtime;
 use crate::config::Config;
 use crate::data::{GoalPose, JointState};
 use crate::error::{Error, Result};
@@ -30,6 +31,13 @@ pub(super) struct Ears {
     pub clock: watch::Receiver<f64>,
     /// Publishers of the command topic.
     pub publishers: watch::Receiver<usize>,
+}
+
+/// Puts this process before others, where the machine permits it; says so where it does not.
+pub(super) fn prioritise(config: &Config) {
+    if let Err(error) = realtime::prioritise(config.policy.realtime_priority) {
+        tracing::warn!("{error}");
+    }
 }
 
 /// Hears an arm; adds to `heard` what it is heard on.

@@ -80,6 +80,7 @@ fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config, agent: Ag
 
 fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent, stream: StreamId) -> Result<()> {
     let settings = &config.rollout;
+    arm::prioritise(config);
     let described = arm::described(&mut node, config)?;
     let arm = OnLink::new(
         agent,

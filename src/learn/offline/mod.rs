@@ -250,6 +250,12 @@ impl Algorithm for Offline {
         for (name, loss) in self.losses(Part::Validation).into_iter().flatten() {
             all.push(format!("validation/{name}"), loss);
         }
+        // looked at once, when all is learned
+        if 0 < left && self.gradient_steps == self.config.offline.gradient_steps {
+            for (name, loss) in self.losses(Part::Test).into_iter().flatten() {
+                all.push(format!("test/{name}"), loss);
+            }
+        }
         all.push("losses/gradient_steps", seen.len() as f64);
         all.push("losses/skipped_minibatches", self.skipped as f64);
         all.push("charts/learning_rate", self.lr());

@@ -109,7 +109,11 @@ fn from_bags(seen: &Seen<'_>) -> (Level, String, String) {
         .iter()
         .enumerate()
         .fold((0, f64::INFINITY), |best, (at, &loss)| if loss < best.1 { (at + 1, loss) } else { best });
-    let course = format!("the actor's loss on the validation went from {first:.3} to {last:.3}, at best {best:.3}");
+    let test = values(seen.rows, "test/policy_loss").last().copied();
+    let test =
+        test.map(|test| format!("; on the test, which was kept for the end, it is {test:.3}")).unwrap_or_default();
+    let course =
+        format!("the actor's loss on the validation went from {first:.3} to {last:.3}, at best {best:.3}{test}");
     // of what a clone gained, this much is lost again; with weights that grow, as in iql, losses of different times do not compare
     if seen.config.algo == Algo::Bc && 0.1 * (first - best).max(1e-9) < last - best {
         let steps = at as u64 * seen.config.learner.offline.update_steps;

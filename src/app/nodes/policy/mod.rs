@@ -30,6 +30,7 @@ const MODES: Duration = Duration::from_millis(20);
 pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     let (mut node, config) = start_with("policy", &arguments.assignments())?;
     crate::policy::set_threads(1);
+    arm::prioritise(&config);
     let described = arm::described(&mut node, &config)?;
     let mut pilot = Pilot::new(settings(&config, described))?;
     let drops = Drops::default();
