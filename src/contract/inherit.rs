@@ -254,8 +254,8 @@ mod tests {
         reversed.joints.reverse();
         let mut blind = contract();
         blind.observation[1].name = "goal_of_another_kind_m".into();
-        let more = Contract { options: Options { count: 3, ..old.options.clone() }, ..contract() };
-        let fewer = Contract { options: Options { count: 1, ..old.options.clone() }, ..contract() };
+        let more = Contract { options: Options { count: 3, ..old.options }, ..contract() };
+        let fewer = Contract { options: Options { count: 1, ..old.options }, ..contract() };
         let whole = |floats: &[(String, Vec<f32>)]| {
             let critic = floats.iter().filter(|(name, _)| name.starts_with("critic."));
             let taken: Vec<bool> =
