@@ -90,6 +90,9 @@ impl Algorithm for HsPpo {
         if fits.normaliser {
             state.observations = state::moments(saved, state::OBSERVATIONS)?;
         }
+        if fits.critic() {
+            state.returns = state::moments(saved, state::RETURNS)?;
+        }
         Self::restore(self, state)
     }
 }

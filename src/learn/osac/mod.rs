@@ -21,7 +21,7 @@ use crate::data::{Gathered, Vectors};
 use crate::error::{Error, Result};
 use crate::policy::Network;
 use crate::replay::{Limiter, Priority, Replay, Shape, StepId, importance};
-use actor::actor_losses;
+use actor::{actor_losses, temperature_gradient};
 use gather::Frame;
 use losses::{Networks, Temperatures, critic_loss, targets};
 use std::sync::Arc;
@@ -193,11 +193,9 @@ impl Osac {
         sound &= self.actor.step();
         self.networks.actor.load(&self.actor.parameters);
 
-        watched.add(critics.loss, &wanted, &losses);
-        let (action, option) = self.target_entropies();
-        // Of -log alpha (log pi + target), and of log alpha_P (H(P) - target), at the entropies seen.
-        self.temperatures.gradient[0] = -(losses.log_prob + action) as f32;
-        self.temperatures.gradient[1] = losses.options.map_or(0.0, |losses| (losses.entropy - option) as f32);
+        watched.add(&critics, &wanted, &losses);
+        let slopes = temperature_gradient(&losses, self.target_entropies());
+        self.temperatures.gradient.copy_from_slice(&slopes);
         sound &= self.temperatures.step();
 
         self.networks.slow_critics.follow(&self.networks.critics, config.tau);

@@ -2,6 +2,8 @@
 //! the learner and lives on one thread.
 
 mod self_check;
+#[cfg(test)]
+mod tests;
 
 pub use self_check::Alarm;
 
@@ -12,6 +14,7 @@ use crate::data::{End, EpisodeStats, StreamId, Table};
 use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
+use crate::replay::spoiled;
 use crate::report::{Clock, Recorder, names};
 use crate::run::{self, Checkpoint, Held, Journal, Mark, RunDir, Which};
 use self_check::SelfCheck;
@@ -320,8 +323,13 @@ impl Trainer {
 
     /// Starts with what fits of another run's checkpoint.
     fn inherit(&mut self, path: &Path) -> Result<()> {
-        let Checkpoint { snapshot, state, .. } = run::load(&RunDir::resolve(path, Which::Newest)?, None)?;
-        let inheritance = Inheritance::new(&snapshot.contract, &self.snapshot().contract);
+        let Checkpoint { snapshot, state, config, .. } = run::load(&RunDir::resolve(path, Which::Newest)?, None)?;
+        let mut inheritance = Inheritance::new(&snapshot.contract, &self.snapshot().contract);
+        let scales = |config: &Config| config.learner.hs_ppo.normalise_reward;
+        if inheritance.critic() && scales(&config) != scales(&self.config) {
+            tracing::warn!("one of both runs normalises rewards, so that no value fits: the critic starts as drawn");
+            inheritance.leave_critic();
+        }
         self.algorithm.inherit(&inheritance, &snapshot, &state)
     }
 
@@ -347,13 +355,21 @@ impl Trainer {
     }
 }
 
-/// A checkpoint with its replay, unless that is not wanted.
+/// A checkpoint of our algorithm and contract with its replay, unless that is not wanted.
 fn load(path: &Path, contract: &Contract, config: &Config) -> Result<Checkpoint> {
-    let mut checkpoint = run::load(path, Some(contract))?;
+    let mut checkpoint = run::load(path, None)?;
+    let (theirs, ours) = (checkpoint.config.algo, config.algo);
+    if !ours.continues(theirs) {
+        let anew = if ours.offline() { "" } else { " that starts with its parameters (--init-from)" };
+        let (theirs, ours, path) = (theirs.name(), ours.name(), path.display());
+        return Err(Error::invalid(format!(
+            "the checkpoint {path} is of algo = {theirs}, this configuration of algo = {ours}: go on with {theirs}, or make a \
+             new run{anew}"
+        )));
+    }
+    run::require_contract(path, contract)?;
     if !config.learner.without_replay {
-        checkpoint.replay = run::load_replay(path).map_err(|error| {
-            Error::invalid(format!("{error}; --without-replay goes on with the rest, and learns from new steps alone"))
-        })?;
+        checkpoint.replay = run::load_replay(path).map_err(|error| spoiled(&error))?;
     }
     Ok(checkpoint)
 }
