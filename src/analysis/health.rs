@@ -158,6 +158,11 @@ impl Watch {
         self.worst.add(at_secs, most, || format!("a joint is {most:.3} rad from its command"));
     }
 
+    /// Whether one of the last states has this stamp.
+    pub fn knows(&self, stamp_ns: i64) -> bool {
+        self.states.iter().rev().any(|(stamp, _)| *stamp == stamp_ns)
+    }
+
     /// A command: its stamp, its receipt, its positions where it has all. The first one with a state's stamp answers it.
     pub fn command(&mut self, stamp_ns: i64, time_ns: i64, at_secs: f64, position: Option<PerJoint>) {
         self.command = position.map(|position| (position, time_ns)).or(self.command);

@@ -1,19 +1,23 @@
 //! Recorded decisions under the policies of today: how far they are from one another, and what the critic makes of it.
 
-use super::rows::{Block, Row};
+use super::rows::{Block, Name, Row, Sampled};
 use super::trace::{Axis, Mean, Tally, Trace, Worst};
 use super::{Divergence, OptionDivergence, Values};
 use crate::contract::{Contract, Snapshot};
 use crate::error::Result;
 use crate::option::{Arrival, Running, arrival_value, beta_effective, transition};
 use crate::policy::{Outputs, Policy};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// Snapshots of a bag that are kept, newest last.
 const KEPT: usize = 16;
 /// Nothing is less likely than this: keeps a KL finite where one policy rules out what the other does.
 const RAREST: f64 = 1e-12;
+
+/// Log densities that differ by less are the same: they are recorded as f32 [nat].
+const SAME_LOG: f64 = 1e-3;
 
 /// A divergence below this is no moment to look at [nat].
 const LEAST: f64 = 1e-3;
@@ -87,8 +91,12 @@ pub(super) struct Judge {
     rewards: Option<Rewards>,
     /// Of the bag.
     kept: VecDeque<Arc<Snapshot>>,
+    /// Lives of runs whose actions are seen to be drawn.
+    drawn: BTreeSet<(Uuid, u32)>,
+    /// Actions of which that is not known, nor the weights: they say nothing.
+    pub(super) untold: u64,
     /// One of them, built.
-    logged: Option<(u64, Policy)>,
+    logged: Option<(Name, Policy)>,
     now: Compared,
     between: Compared,
     values: Tally,
@@ -109,6 +117,8 @@ impl Judge {
             critic: of.critic,
             rewards,
             kept: VecDeque::new(),
+            drawn: BTreeSet::new(),
+            untold: 0,
             logged: None,
             now: Compared::new(axis, options),
             between: Compared::new(axis, options),
@@ -128,14 +138,31 @@ impl Judge {
         self.kept.push_back(snapshot.clone());
     }
 
-    /// The recorded version as a policy, if the bag has it.
-    fn logged(&mut self, version: u64) -> Result<Option<&Policy>> {
-        if self.logged.as_ref().is_none_or(|(known, _)| *known != version) {
-            let found = self.kept.iter().rev().find(|snapshot| snapshot.version == version);
+    /// The newest weights that were heard of a version.
+    pub(super) fn heard(&self, version: u64) -> Option<Name> {
+        self.kept.iter().rev().map(|snapshot| name(snapshot)).find(|(.., known)| *known == version)
+    }
+
+    /// The weights that decided a row as a policy, if the bag has them; none where they acted at random.
+    fn logged(&mut self, by: Name) -> Result<Option<&Policy>> {
+        if self.logged.as_ref().is_none_or(|(known, _)| *known != by) {
+            let found = self.kept.iter().find(|snapshot| name(snapshot) == by && !snapshot.random_warmup);
             self.logged =
-                found.map(|snapshot| Ok::<_, crate::error::Error>((version, Policy::new(snapshot)?))).transpose()?;
+                found.map(|snapshot| Ok::<_, crate::error::Error>((by, Policy::new(snapshot)?))).transpose()?;
         }
         Ok(self.logged.as_ref().map(|(_, policy)| policy))
+    }
+
+    /// Whether actions are drawn. On-policy, deviations are the same in all states, and so is the density of the mean action.
+    fn drawn(&mut self, block: &Block) {
+        let mut densities = BTreeMap::new();
+        for row in &block.rows {
+            let Some(Sampled { by, log_prob_action, .. }) = &row.sampled else { continue };
+            let first = *densities.entry((*by, row.option)).or_insert(*log_prob_action);
+            if SAME_LOG < (log_prob_action - first).abs() {
+                self.drawn.insert((by.0, by.1));
+            }
+        }
     }
 
     /// Looks at a block. Its floats are finite.
@@ -143,22 +170,24 @@ impl Judge {
         if block.rows.is_empty() {
             return Ok(());
         }
+        self.drawn(block);
         let outputs = self.present.outputs(&block.observations)?;
         let against = self.against.as_ref().map(|policy| policy.outputs(&block.observations)).transpose()?;
         let values = if self.critic { self.present.values(&block.observations)? } else { Vec::new() };
-        let mut logged: Option<(u64, Option<Outputs>)> = None;
+        let mut logged: Option<(Name, Option<Outputs>)> = None;
         for (at, row) in block.rows.iter().enumerate() {
             if self.contract.options.count <= usize::from(row.option) {
                 continue;
             }
             let law = self.law(&outputs, at, row.running);
-            if let Some(version) = row.published.as_ref().map(|published| published.version)
-                && logged.as_ref().is_none_or(|(known, _)| *known != version)
-            {
-                let policy = self.logged(version)?;
-                logged = Some((version, policy.map(|policy| policy.outputs(&block.observations)).transpose()?));
+            let by = row.sampled.as_ref().map(|sampled| sampled.by);
+            let by = by.or(row.published.as_ref().and_then(|published| published.by));
+            if let Some(by) = by.filter(|by| logged.as_ref().is_none_or(|(known, _)| known != by)) {
+                let policy = self.logged(by)?;
+                logged = Some((by, policy.map(|policy| policy.outputs(&block.observations)).transpose()?));
             }
-            let before = logged.as_ref().and_then(|(_, outputs)| outputs.as_ref());
+            let before = logged.as_ref().filter(|(known, _)| by == Some(*known));
+            let before = before.and_then(|(_, outputs)| outputs.as_ref());
             self.recorded(row, at, &outputs, before, &law);
             if let Some(other) = &against {
                 let action = gaussians(&outputs, other, at, usize::from(row.option), self.contract.action_size());
@@ -183,16 +212,23 @@ impl Judge {
 
     fn recorded(&mut self, row: &Row, at: usize, outputs: &Outputs, before: Option<&Outputs>, law: &[f64]) {
         let option = usize::from(row.option);
+        let exact = |before: &Outputs| gaussians(before, outputs, at, option, self.contract.action_size());
         if let Some(sampled) = &row.sampled {
-            // the mean of log (recorded / present) over what was recorded is the KL
-            let action = sampled.log_prob_action - outputs.log_prob_action(at, option, &sampled.proposal);
-            self.now.add(row, Some(action), sampled.log_prob_option - law[option].max(RAREST).ln());
+            // the mean of log (recorded / present) over what was sampled is the KL; over mean actions it is none
+            let estimate = || {
+                let Sampled { by, proposal, log_prob_action, .. } = sampled;
+                let drawn = self.drawn.contains(&(by.0, by.1));
+                drawn.then(|| log_prob_action - outputs.log_prob_action(at, option, proposal))
+            };
+            let action = before.map(exact).or_else(estimate);
+            self.untold += u64::from(action.is_none());
+            self.now.add(row, action, sampled.log_prob_option - law[option].max(RAREST).ln());
         }
         if let Some(published) = row.published.as_ref().filter(|published| published.over_options.len() == law.len()) {
             let (beta, _) = beta_effective(published.termination_prob, row.running.age, &self.contract.options);
             let mut recorded = vec![0.0; law.len()];
             transition(beta, row.running.option.map(usize::from), &published.over_options, &mut recorded);
-            let action = before.map(|before| gaussians(before, outputs, at, option, self.contract.action_size()));
+            let action = before.map(exact);
             self.now.add(row, action, kl(&recorded, law));
             if let Some(decided) = row.decided {
                 self.now.same.add(f64::from(u8::from(decided == row.option)));
@@ -233,6 +269,10 @@ impl Judge {
         });
         (now.finish(), between.finish(), critic)
     }
+}
+
+fn name(snapshot: &Snapshot) -> Name {
+    (snapshot.run, snapshot.life, snapshot.version)
 }
 
 fn place(row: &Row) -> String {

@@ -45,7 +45,7 @@ pub fn transitions(bags: &[PathBuf], ours: &Contract, prefixes: &[PathBuf]) -> R
 }
 
 /// Every contract by its hash that a batch may name: those of the bag's weights, and ours with either family of networks.
-fn contracts(bag: &Bag, ours: &Contract, prefixes: &[PathBuf]) -> Result<BTreeMap<Hash, Contract>> {
+pub(super) fn contracts(bag: &Bag, ours: &Contract, prefixes: &[PathBuf]) -> Result<BTreeMap<Hash, Contract>> {
     let mut known = BTreeMap::new();
     for architecture in [Architecture::OnPolicy, Architecture::OffPolicy] {
         let network = Network { architecture, ..ours.network.clone() };

@@ -11,6 +11,8 @@ pub mod health;
 #[cfg(feature = "torch")]
 mod judge;
 #[cfg(feature = "torch")]
+mod lead;
+#[cfg(feature = "torch")]
 mod logged;
 pub mod options;
 #[cfg(feature = "torch")]

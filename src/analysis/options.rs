@@ -38,7 +38,7 @@ pub struct Use {
     pub steps: u64,
     /// Of all.
     pub share: f64,
-    /// Runs that were seen to end.
+    /// Runs that were seen to begin and to end.
     pub runs: u64,
     /// Of these, by d_max.
     pub forced: u64,
@@ -75,7 +75,8 @@ pub struct OptionUse {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Env {
-    running: Option<(u8, u32)>,
+    /// The option, and how long it has run where its beginning was seen.
+    running: Option<(u8, Option<u32>)>,
     /// Of the last tick but one, and of the last with whether it switched there.
     velocities: [Option<PerJoint>; 2],
     switched: bool,
@@ -117,6 +118,16 @@ impl Process {
         (self.envs, self.column) = (Vec::new(), None);
     }
 
+    /// Ticks of an environment are missing: nothing goes on over them.
+    pub fn part(&mut self, env: usize) {
+        if let Some(env) = self.envs.get_mut(env) {
+            *env = Env::default();
+        }
+        if env == 0 {
+            self.column = None;
+        }
+    }
+
     /// One tick.
     pub fn add(&mut self, step: &Step) {
         let option = usize::from(step.option).min(MAX_OPTIONS - 1);
@@ -143,7 +154,7 @@ impl Process {
         if let Some((before, age)) = env.running {
             let other = usize::from(before).min(MAX_OPTIONS - 1);
             self.termination[other].add(step.termination_prob);
-            if step.chosen {
+            if let (true, Some(age)) = (step.chosen, age) {
                 let before = &mut found.options[other];
                 before.runs += 1;
                 before.forced += u64::from(step.forced);
@@ -155,14 +166,14 @@ impl Process {
             }
             env.switched = other != option;
         }
-        let age = env.running.filter(|_| !step.chosen).map_or(1, |(_, age)| age + 1);
+        let age = if step.chosen { Some(1) } else { env.running.and_then(|(_, age)| Some(age? + 1)) };
         env.running = Some((step.option, age));
         self.envs[step.env] = env;
     }
 
     /// Control ticks that the option of an environment has run.
     pub fn age(&self, env: usize) -> Option<u32> {
-        self.envs.get(env)?.running.map(|(_, age)| age)
+        self.envs.get(env)?.running?.1
     }
 
     /// The change of acceleration over the tick before this one.

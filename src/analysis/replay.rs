@@ -1,7 +1,8 @@
 //! The recorded states, commands and goals of one robot through the node that would run the policy, dry.
 
 use super::episodes::{Attempts, Episode};
-use super::rows::{Block, Published, Row};
+use super::lead::Leads;
+use super::rows::{Block, Name, Published, Row};
 use crate::bag::message;
 use crate::config::Seed;
 use crate::contract::{Contract, Snapshot};
@@ -105,9 +106,12 @@ impl Replay {
         self.attempts.end("time was set back")
     }
 
-    /// A command, or a target: what leads the arm.
-    pub(super) fn led(&mut self, command: &JointState) {
-        self.pilot.led(command);
+    /// What leads the arm.
+    pub(super) fn led(&mut self, leads: &Leads) {
+        match leads {
+            Leads::By(command) => self.pilot.led(command),
+            Leads::Nobody => self.pilot.unled(),
+        }
     }
 
     /// A state, received at `at_secs`: a decision where one was due, with the joints' velocities, and the attempt that ended before.
@@ -156,7 +160,12 @@ impl Replay {
     }
 
     /// What the node published at the time: whether it began anew, how long the former option had run, and the velocities.
-    pub(super) fn published(&mut self, option: &message::OptionState<'_>) -> (bool, Option<PerJoint>) {
+    /// `by`: the weights that it decided by.
+    pub(super) fn published(
+        &mut self,
+        option: &message::OptionState<'_>,
+        by: Option<Name>,
+    ) -> (bool, Option<PerJoint>) {
         let stamp_secs = secs(option.header.stamp);
         let before = self.recorded.replace((stamp_secs, option.option, option.duration));
         let follows = |(stamp, ..): &(f64, u8, u32)| (0.0..1.5 * self.period_secs).contains(&(stamp_secs - stamp));
@@ -170,7 +179,7 @@ impl Replay {
             row.option = option.option;
             row.after = Running { option: Some(option.option), age: option.duration };
             row.published = Some(Published {
-                version: option.version,
+                by,
                 over_options: option.option_probs.iter().map(|&share| f64::from(share)).collect(),
                 termination_prob: f64::from(option.termination_prob),
             });

@@ -4,10 +4,15 @@ use crate::contract::Contract;
 use crate::data::{End, Fragment};
 use crate::option::Running;
 use crate::policy::running;
+use uuid::Uuid;
+
+/// Weights by run, life and version.
+pub(super) type Name = (Uuid, u32, u64);
 
 /// What a transition recorded of the policy that made it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sampled {
+    pub(super) by: Name,
     /// Before tanh.
     pub(super) proposal: Vec<f32>,
     pub(super) log_prob_action: f64,
@@ -17,7 +22,8 @@ pub(super) struct Sampled {
 /// What a node published of the policy that it ran.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Published {
-    pub(super) version: u64,
+    /// None where its weights were not heard before it.
+    pub(super) by: Option<Name>,
     pub(super) over_options: Vec<f64>,
     pub(super) termination_prob: f64,
 }
@@ -53,8 +59,13 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The rows of a fragment. `at_secs` says when a step was, `env` numbers its environment in the bag.
-    pub(super) fn of(fragment: &Fragment, env: usize, at_secs: impl Fn(usize) -> f64) -> Self {
+    /// The rows of a fragment of a run's life. `at_secs` says when a step was, `env` numbers its environment in the bag.
+    pub(super) fn of(
+        fragment: &Fragment,
+        (run, life): (Uuid, u32),
+        env: usize,
+        at_secs: impl Fn(usize) -> f64,
+    ) -> Self {
         let steps = fragment.steps.len();
         let mut observations = fragment.observations.clone();
         let mut rows = Vec::with_capacity(steps);
@@ -75,6 +86,7 @@ impl Block {
                 option: choice.option,
                 after: running.next(choice.option, choice.option_terminated),
                 sampled: (!step.intervened).then(|| Sampled {
+                    by: (run, life, step.version),
                     proposal: choice.proposal.clone(),
                     log_prob_action: f64::from(choice.log_prob_action),
                     log_prob_option: f64::from(choice.log_prob_option),

@@ -1,5 +1,8 @@
 //! Bags whose every answer is known: an arm that was really moved, and transitions that were really decided.
 
+mod arms;
+mod transitions;
+
 use super::trace::Mean;
 use super::*;
 use crate::bag::Bag;
@@ -46,8 +49,27 @@ fn ns(secs: f64) -> i64 {
     1_000_000_000_000 + (secs * 1e9).round() as i64
 }
 
+/// Who leads the arm before it is armed, and what is recorded.
+#[derive(Clone, Copy, Default)]
+struct Scene {
+    /// Where the policy wants to go is recorded.
+    targets: bool,
+    /// Seconds that are recorded before the arming; none: from the first decision behind it on.
+    dry_secs: f64,
+    /// Another moves the arm until then.
+    another: bool,
+    /// When it is brought to rest again [s].
+    disarmed_secs: Option<f64>,
+}
+
 /// What an armed node said and heard from its first decision on, and the options that it published.
 fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
+    recorded_arm(Scene { targets, ..Scene::default() })
+}
+
+/// What a node said and heard, and the options that it published. It is armed after 4 s, and its states end after 14 s.
+fn recorded_arm(scene: Scene) -> (Recording, Vec<OptionState>) {
+    const ARMED: u32 = 240;
     let settings = Settings {
         arm: Robot::Panda,
         preset: Preset::Isaac,
@@ -71,30 +93,48 @@ fn moved(targets: bool) -> (Recording, Vec<OptionState>) {
     let weights = topic(&mut bag, "/policy_weights", "handoff/msg/PolicyWeights");
     bag.add(weights, ns(0.0), recording::weights(&snapshot(4, 0.0)));
     bag.add(goals, ns(0.0), recording::goal("panda_link0", GOAL));
-    let lead = targets.then(|| topic(&mut bag, "/policy/target", "sensor_msgs/msg/JointState"));
+    let lead = scene.targets.then(|| topic(&mut bag, "/policy/target", "sensor_msgs/msg/JointState"));
     let (mut position, mut velocity, mut said) = (READY, [0.0; ARM_DOF], Vec::new());
+    let names = || Robot::Panda.joint_names().to_vec();
+    let dry_from = ARMED - (scene.dry_secs / TICK).round() as u32;
     let mut recording = false;
-    for tick in 1..=660 {
+    for tick in 1..=840 {
         let stamp = f64::from(tick) * TICK;
         pilot.clock(stamp, stamp);
         pilot.publishers(1);
-        if tick == 60 {
+        if tick == ARMED {
             pilot.arm(stamp).unwrap();
         }
-        let names = Robot::Panda.joint_names().to_vec();
-        let state = JointState { stamp_secs: stamp, names, position: position.to_vec(), velocity: velocity.to_vec() };
-        let acts = pilot.states(&state, stamp).unwrap();
-        recording |= 60 <= tick && acts.option.is_some();
-        if let Some(Command::Positions(command)) = &acts.command {
-            let before = position;
-            position = std::array::from_fn(|joint| command.position[joint]);
-            velocity = std::array::from_fn(|joint| (position[joint] - before[joint]) / TICK);
+        if scene.disarmed_secs.is_some_and(|at| (stamp - at).abs() < 0.5 * TICK) {
+            pilot.disarm();
         }
+        let state =
+            JointState { stamp_secs: stamp, names: names(), position: position.to_vec(), velocity: velocity.to_vec() };
+        let acts = pilot.states(&state, stamp).unwrap();
+        recording |= dry_from <= tick && acts.option.is_some();
+        // another's commands are stamped by its own clock, and end well before the arming
+        let way = f64::from(tick).min(180.0) * TICK;
+        let taught = (scene.another && tick <= 200).then(|| JointState {
+            stamp_secs: stamp + 0.004,
+            names: names(),
+            position: (0..ARM_DOF).map(|joint| READY[joint] + 0.06 * (way + joint as f64).sin()).collect(),
+            velocity: Vec::new(),
+        });
+        let own = match &acts.command {
+            Some(Command::Positions(command)) => Some(command.clone()),
+            _ => None,
+        };
+        let before = position;
+        if let Some(command) = own.as_ref().or(taught.as_ref()) {
+            position = std::array::from_fn(|joint| command.position[joint]);
+        }
+        velocity = std::array::from_fn(|joint| (position[joint] - before[joint]) / TICK);
+        own.iter().chain(&taught).for_each(|command| pilot.led(command));
         if !recording {
             continue;
         }
         bag.add(states, ns(stamp), recording::joints(&state));
-        if let Some(Command::Positions(command)) = &acts.command {
+        for command in own.iter().chain(&taught) {
             bag.add(commands, ns(stamp + 0.003), recording::joints(command));
         }
         if let (Some(target), Some(lead)) = (&acts.target, lead) {
@@ -184,13 +224,17 @@ fn states_and_commands_alone_with_a_run_and_a_goal_are_enough() {
 
 /// Steps that a policy decided on made-up observations, as one batch. Every 50th ends an episode.
 fn transitions(acting: &Snapshot, steps: usize) -> Batch {
+    transitions_by(acting, steps, Sampling::Stochastic)
+}
+
+fn transitions_by(acting: &Snapshot, steps: usize, sampling: Sampling) -> Batch {
     let (policy, size) = (Policy::new(acting).unwrap(), acting.contract.obs_size());
     let observations: Vec<f32> = (0..(steps + 1) * size).map(|at| (at as f32 * 0.37).sin()).collect();
     let (mut running, mut rows, mut finals) = (Running::default(), Vec::new(), Vec::new());
     for t in 0..steps {
         let mut draws = [Seed::root(2).of(Purpose::Decisions).rng(t as u64)];
         let observation = &observations[t * size..(t + 1) * size];
-        let decided = policy.decide(observation, &[running], &mut draws, Sampling::Stochastic).unwrap();
+        let decided = policy.decide(observation, &[running], &mut draws, sampling).unwrap();
         let decision = decided.into_iter().next().unwrap();
         let ends = t % 50 == 49;
         running = if ends { Running::default() } else { decision.next };
@@ -261,6 +305,16 @@ fn what_was_sampled_and_what_is_worked_out_are_the_same_divergence() {
         agree(sampled.action.unwrap(), exact.action.unwrap());
         agree(sampled.transition.unwrap(), exact.transition.unwrap());
     }
+}
+
+/// The same with this log standard deviation of every action.
+fn deviating(snapshot: &Snapshot, log_std: f32) -> Arc<Snapshot> {
+    let mut parameters = snapshot.parameters.to_vec();
+    let layout = snapshot.contract.layout();
+    for segment in layout.segments.iter().filter(|segment| segment.name.ends_with(".log_std")) {
+        parameters[segment.range()].fill(log_std);
+    }
+    Arc::new(Snapshot { parameters: parameters.into(), ..snapshot.clone() })
 }
 
 /// A policy whose outputs are its biases, the same in all states.

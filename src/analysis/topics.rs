@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(super) enum Role {
     States,
     Commands,
+    /// Commands to a trajectory controller, which no policy node hears.
+    Trajectories,
     /// Where the policy wanted the arm to go.
     Target,
     Goal,
@@ -41,13 +43,12 @@ impl Topics {
         });
         let below = |name: &str, end: &str| robot.is_some_and(|robot| robot.owns(name)) && name.ends_with(end);
         let carried = survey.transitions.values().any(|&steps| 0 < steps);
+        let commanded = |name: &str| robot.is_some_and(|robot| robot.commands.iter().any(|topic| topic.name == name));
         let role = |name: &str, type_name: &str| match type_name {
             "sensor_msgs/msg/JointState" if Some(name) == busiest => Some(Role::States),
             "sensor_msgs/msg/JointState" if below(name, "/target") => Some(Role::Target),
-            "sensor_msgs/msg/JointState" => {
-                let commanded = robot.is_some_and(|robot| robot.commands.iter().any(|topic| topic.name == name));
-                commanded.then_some(Role::Commands)
-            }
+            "sensor_msgs/msg/JointState" => commanded(name).then_some(Role::Commands),
+            "trajectory_msgs/msg/JointTrajectory" => commanded(name).then_some(Role::Trajectories),
             "geometry_msgs/msg/PoseStamped" => below(name, "/goal_pose").then_some(Role::Goal),
             "handoff/msg/OptionState" => below(name, "/option_state").then_some(Role::Options),
             "diagnostic_msgs/msg/DiagnosticArray" => Some(Role::Diagnostics),

@@ -48,7 +48,8 @@ fn check(arguments: &BagCheck) -> Result<ExitCode> {
         Some(run) => Some(run::load(&RunDir::resolve(run, Which::Newest)?, None)?.snapshot.contract),
         None => None,
     };
-    let survey = survey(&arguments.bag)?;
+    let mut survey = survey(&arguments.bag)?;
+    survey.check_transitions(&Bag::open(&arguments.bag)?, contract.as_deref(), &prefixes())?;
     let verdict = Verdict::new(&survey, arguments.namespace.as_deref(), contract.as_deref());
     if arguments.json {
         json(&verdict)?

@@ -38,10 +38,20 @@ fn stream(snapshot: &Snapshot, seed: u64, sampling: Sampling) -> StreamId {
 /// Writes the bag's folder, which must not exist.
 pub fn record(path: &Path, snapshot: &Snapshot, play: &Play, seed: u64, sampling: Sampling) -> Result<()> {
     let mut folder = Folder::create(path, &topics(), Split::default())?;
+    match fill(&mut folder, snapshot, play, stream(snapshot, seed, sampling)) {
+        Ok(()) => folder.finish(),
+        Err(error) => {
+            let unwritten = (1 + play.fragments.len() as u64).saturating_sub(folder.messages());
+            Err(folder.broken(error, unwritten))
+        }
+    }
+}
+
+fn fill(folder: &mut Folder, snapshot: &Snapshot, play: &Play, stream: StreamId) -> Result<()> {
     let mut write =
         |topic: usize, time_ns: i64, data| folder.write(&Message { topic, time_ns, sent_ns: time_ns, data });
     write(WEIGHTS, 0, encode::weights(snapshot))?;
-    let (stream, contract_hash) = (stream(snapshot, seed, sampling), snapshot.contract.hash());
+    let contract_hash = snapshot.contract.hash();
     let mut first_step = 0;
     let last_secs = |fragment: &Fragment| fragment.steps.last().map_or(0.0, |step| step.stamp_secs);
     let mut fragments: Vec<&Fragment> = play.fragments.iter().collect();
@@ -64,7 +74,7 @@ pub fn record(path: &Path, snapshot: &Snapshot, play: &Play, seed: u64, sampling
         write(TRANSITIONS, (last_secs * 1e9).round() as i64, encode::batch(&batch))?;
         first_step += batch.steps();
     }
-    folder.finish()
+    Ok(())
 }
 
 /// Those that ended in a fragment.

@@ -106,7 +106,8 @@ fn unlisted(found: Vec<PathBuf>, list: &[(PathBuf, Option<u64>)]) -> Vec<PathBuf
     found.into_iter().filter(|file| !listed.contains(&name(file))).collect()
 }
 
-/// What looks like a storage file, in the order of the numbers at the ends of the names.
+/// What looks like a storage file, in the order of the numbers at the ends of the names; of one that is there packed and unpacked, the
+/// unpacked one.
 fn storage_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
@@ -118,7 +119,8 @@ fn storage_files(folder: &Path) -> Result<Vec<PathBuf>> {
             found.push((number, name.to_owned(), path));
         }
     }
-    found.sort();
+    found.sort(); // what is not packed comes before what is
+    found.dedup_by(|(_, again, _), (_, name, _)| again == name);
     Ok(found.into_iter().map(|(.., path)| path).collect())
 }
 

@@ -31,6 +31,35 @@ pub struct JointState<'a> {
     pub effort: Vec<f64>,
 }
 
+/// trajectory_msgs/JointTrajectory.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct JointTrajectory<'a> {
+    /// Stamp 0: it begins when it is received.
+    #[serde(borrow)]
+    pub header: Header<'a>,
+    /// Joints, in any order.
+    #[serde(borrow)]
+    pub joint_names: Vec<&'a str>,
+    /// In time.
+    pub points: Vec<TrajectoryPoint>,
+}
+
+/// trajectory_msgs/JointTrajectoryPoint, as far as it says where to be.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct TrajectoryPoint {
+    /// [rad].
+    pub positions: Vec<f64>,
+}
+
+impl<'a> JointTrajectory<'a> {
+    /// Its first point as a command; none where it has no point.
+    pub fn first(self) -> Option<JointState<'a>> {
+        let Self { header, joint_names: name, points } = self;
+        let position = points.into_iter().next()?.positions;
+        Some(JointState { header, name, position, ..JointState::default() })
+    }
+}
+
 /// The joints that a JointState speaks of, and nothing else of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct JointNames<'a> {

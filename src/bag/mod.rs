@@ -20,6 +20,7 @@ mod sqlite;
 mod storage;
 mod survey;
 mod track;
+mod unusable;
 mod verdict;
 mod write;
 

@@ -1,6 +1,6 @@
 //! Which robots a bag speaks of, and on which topics.
 
-use super::survey::{ARM_COMMANDS, ARM_STATES, JOINT_STATE, Survey, TopicSurvey};
+use super::survey::{ARM_COMMANDS, ARM_STATES, JOINT_STATE, JOINT_TRAJECTORY, Survey, TopicSurvey};
 use crate::contract::Contract;
 use crate::robot::Robot;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ pub fn meant<'a>(survey: &'a Survey, wanted: Option<&str>) -> Result<RobotTopics
 
 fn is_command(topic: &TopicSurvey) -> bool {
     let name = topic.name.rsplit('/').next().unwrap_or_default();
-    topic.type_name == ARM_COMMANDS
+    [ARM_COMMANDS, JOINT_TRAJECTORY].contains(&topic.type_name.as_str())
         || (topic.type_name == JOINT_STATE && (name.contains("command") || name.contains("target")))
 }
 
@@ -83,10 +83,15 @@ fn is_state(topic: &TopicSurvey) -> bool {
 /// Namespaces of franka_ros2's nodes within a robot's.
 const INNER: [&str; 2] = ["/franka", "/franka_robot_state_broadcaster"];
 
-/// The namespace of a robot: that of its topic, without franka_ros2's inner ones.
+/// The namespace of a robot: that of its topic, without those of franka_ros2's nodes, and of the controller that takes trajectories.
 fn robot_of(topic: &str) -> String {
     let namespace = topic.rsplit_once('/').map_or("", |(namespace, _)| namespace);
-    let namespace = INNER.iter().find_map(|inner| namespace.strip_suffix(inner)).unwrap_or(namespace);
+    let inner = INNER.iter().find_map(|inner| namespace.strip_suffix(inner));
+    let controller = || {
+        let (outer, node) = topic.strip_suffix("/joint_trajectory")?.rsplit_once('/')?;
+        node.ends_with("_controller").then_some(outer)
+    };
+    let namespace = inner.or_else(controller).unwrap_or(namespace);
     if namespace.is_empty() { "/".into() } else { namespace.into() }
 }
 

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 /// Types that a survey looks into.
 pub(super) const JOINT_STATE: &str = "sensor_msgs/msg/JointState";
+pub(super) const JOINT_TRAJECTORY: &str = "trajectory_msgs/msg/JointTrajectory";
 const WEIGHTS: &str = "handoff/msg/PolicyWeights";
 pub(super) const TRANSITIONS: &str = "handoff/msg/TransitionBatch";
 pub(super) const ARM_STATES: &str = "handoff/msg/ArmStates";
@@ -73,6 +74,8 @@ pub struct Survey {
     pub contracts: BTreeMap<String, Contract>,
     /// Transitions for learning, those that were sent again once, by the hash of their contract (hex).
     pub transitions: BTreeMap<String, u64>,
+    /// Of these, what learning would leave out, by the reason; see [`Self::check_transitions`].
+    pub unusable: BTreeMap<String, u64>,
     /// What was lost.
     pub damage: Vec<Damage>,
     /// Bytes that were lost.
@@ -265,7 +268,7 @@ impl Survey {
         self.topics = tracks.into_iter().map(|track| track.finish(since)).collect();
         self.topics.sort_by(|a, b| (&a.name, &a.type_name).cmp(&(&b.name, &b.type_name)));
         self.lost_bytes = self.damage.iter().map(|damage| damage.bytes).fold(0, u64::saturating_add);
-        let said = self.damage.iter().map(|damage| damage.messages).sum::<Option<u64>>();
+        let said = self.damage.iter().try_fold(0, |sum: u64, damage| Some(sum.saturating_add(damage.messages?)));
         let missing = self.stated_messages.map(|stated| stated.saturating_sub(self.messages));
         self.lost_messages = said.into_iter().chain(missing.filter(|&missing| 0 < missing)).max();
     }

@@ -1,7 +1,7 @@
 //! Whether a bag is fit for what follows, and if not, why not.
 
 use super::robots::{self, foreign};
-use super::survey::{ARM_COMMANDS, JOINT_STATE, Survey, TRANSITIONS, TopicSurvey};
+use super::survey::{JOINT_STATE, JOINT_TRAJECTORY, Survey, TRANSITIONS, TopicSurvey};
 use crate::contract::{Architecture, Contract, Network};
 use serde::Serialize;
 
@@ -86,12 +86,24 @@ impl Verdict {
             self.say(Purpose::Analysis, false, "it holds no message");
             return;
         }
-        let contract = self.contract(survey, contract);
+        // transitions are analysed whatever else is there, and without a contract, too
+        let carried: u64 = survey.transitions.values().sum();
+        let enough = 0 < carried;
+        if enough {
+            self.say(Purpose::Analysis, true, format!("it holds {carried} transitions, which can be analysed alone"));
+        }
+        let contract = self.contract(survey, contract, enough);
         let robot = match robots::meant(survey, namespace) {
             Ok(robot) => robot,
-            Err(sentence) => return self.say(Purpose::Analysis, false, sentence),
+            Err(sentence) => return self.say(Purpose::Analysis, enough && namespace.is_none(), sentence),
         };
         let namespace = &robot.namespace;
+        if !robot.states.iter().any(|topic| topic.type_name == JOINT_STATE) {
+            let sentence = format!(
+                "the states of {namespace} are those of a lockstep simulator, which tell no time: record transitions"
+            );
+            return self.say(Purpose::Analysis, enough, sentence);
+        }
         let names: Vec<&str> = robot.states.iter().map(|topic| topic.name.as_str()).collect();
         self.say(Purpose::Analysis, true, format!("the states of {namespace} are in {}", names.join(", ")));
         if let Some(contract) = contract {
@@ -107,15 +119,15 @@ impl Verdict {
             }
             None => {
                 let sentence = format!(
-                    "{namespace} has no commands: record joint_command ({JOINT_STATE}) or arm_commands ({ARM_COMMANDS})"
+                    "{namespace} has no commands: record joint_command ({JOINT_STATE}) or joint_trajectory ({JOINT_TRAJECTORY})"
                 );
-                self.say(Purpose::Analysis, false, sentence);
+                self.say(Purpose::Analysis, enough, sentence);
             }
         }
     }
 
-    /// The one contract.
-    fn contract(&mut self, survey: &Survey, given: Option<&Contract>) -> Option<Contract> {
+    /// The one contract; `spared`: nothing depends on it.
+    fn contract(&mut self, survey: &Survey, given: Option<&Contract>, spared: bool) -> Option<Contract> {
         if let Some(given) = given {
             return Some(given.clone());
         }
@@ -127,12 +139,12 @@ impl Verdict {
             0 => {
                 let refused = survey.weights.iter().find_map(|weights| weights.problem.as_ref());
                 let because = refused.map_or("no weights are in it", String::as_str);
-                self.say(Purpose::Analysis, false, format!("no contract ({because}): give the run with --run RUN"));
+                self.say(Purpose::Analysis, spared, format!("no contract ({because}): give the run with --run RUN"));
             }
             several => {
                 self.say(
                     Purpose::Analysis,
-                    false,
+                    spared,
                     format!("it carries {several} contracts: say which holds with --run RUN"),
                 );
             }
@@ -173,8 +185,12 @@ impl Verdict {
             );
             self.say(Purpose::Learning, false, sentence);
         }
+        let unusable: u64 = survey.unusable.values().sum();
         if 0 < usable {
-            self.say(Purpose::Learning, true, format!("it holds {usable} transitions"));
+            self.say(Purpose::Learning, unusable < usable, format!("it holds {usable} transitions"));
+        }
+        for (reason, steps) in survey.unusable.iter().take(3) {
+            self.say(Purpose::Learning, unusable < usable, format!("{steps} transitions would be left out: {reason}"));
         }
     }
 }

@@ -13,6 +13,7 @@ import sys
 import time
 
 import rclpy
+from handoff.msg import PolicyWeights
 from person import READY, Person, require
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -125,6 +126,9 @@ def main():
     describes(node)
     arm, person = Arm(node), Person(node, arm="fr3", states="franka/joint_states")
     person.until("states", lambda: len(person.states) >= 100)
+    weights, latched = [], QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_subscription(PolicyWeights, "policy/policy_weights", weights.append, latched)
+    person.until("the weights of the run, for who records", lambda: weights)
     person.decides_dry()
     taken = arm.controller.accepted
     require(taken == [], "nothing is commanded before arming")

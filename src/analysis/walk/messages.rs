@@ -2,6 +2,7 @@
 
 use super::{Decision, Walk};
 use crate::analysis::episodes::Episode;
+use crate::analysis::lead::Leads;
 use crate::analysis::logged::steps;
 use crate::analysis::options::Step;
 use crate::analysis::replay::{self, joint_state};
@@ -9,7 +10,7 @@ use crate::analysis::rows::{self, Block};
 use crate::analysis::topics::Role;
 use crate::bag::{Message, Schema, decode, jump_back, message};
 use crate::contract::{PolicyWeights, Snapshot};
-use crate::data::wire::EpisodeMessage;
+use crate::data::wire::{EpisodeMessage, Stamp};
 use crate::data::{Batch, EpisodeStats, Forced};
 use crate::error::Result;
 use crate::robot::PerJoint;
@@ -35,9 +36,28 @@ impl Walk<'_> {
                     self.state(&state, message.time_ns, at_secs, each)?;
                 }
             }
-            Role::Commands | Role::Target => {
+            Role::Commands => {
                 if let Ok(command) = decode::<message::JointState<'_>>(schema, &message.data) {
                     self.command(role, &command, message.time_ns, at_secs);
+                }
+            }
+            Role::Trajectories => {
+                if let Ok(trajectory) = decode::<message::JointTrajectory<'_>>(schema, &message.data)
+                    && let Some(mut command) = trajectory.first()
+                {
+                    if command.header.stamp == Stamp::default() {
+                        // it begins when it is received: what it answers is the newest state
+                        command.header.stamp = self.last_stamp;
+                    }
+                    self.command(role, &command, message.time_ns, at_secs);
+                }
+            }
+            Role::Target => {
+                if let (Ok(target), Some(lead)) =
+                    (decode::<message::JointState<'_>>(schema, &message.data), &mut self.lead)
+                {
+                    let leads = lead.target(joint_state(&target));
+                    self.led(leads);
                 }
             }
             Role::Goal => {
@@ -94,7 +114,9 @@ impl Walk<'_> {
     }
 
     fn weights(&mut self, snapshot: &Arc<Snapshot>) {
-        self.newest = self.newest.max(snapshot.version);
+        self.recent = Some((snapshot.run, snapshot.life));
+        let newest = self.newest.entry((snapshot.run, snapshot.life)).or_default();
+        *newest = (*newest).max(snapshot.version);
         if let Some(judge) = &mut self.judge {
             judge.keep(snapshot);
         }
@@ -111,16 +133,19 @@ impl Walk<'_> {
         each: &mut dyn FnMut(&Decision),
     ) -> Result<()> {
         let stamp_ns = state.header.stamp.nanoseconds();
-        if stamp_ns < self.last_stamp_ns {
+        if stamp_ns < self.last_stamp.nanoseconds() {
             self.watch.void();
         }
-        self.last_stamp_ns = stamp_ns;
+        self.last_stamp = state.header.stamp;
         let Some(joints) = &self.joints else { return Ok(()) };
         if let Some(position) = self.places[0].position(joints, state) {
             self.watch.state(stamp_ns, time_ns, at_secs, &position);
         }
+        let state = joint_state(state);
+        let leads = self.lead.as_mut().and_then(|lead| lead.state(state.stamp_secs));
+        self.led(leads);
         let Some(replay) = &mut self.replay else { return Ok(()) };
-        let (decision, ended) = replay.state(&joint_state(state), at_secs);
+        let (decision, ended) = replay.state(&state, at_secs);
         if let Some(episode) = ended {
             self.record.add(&episode);
         }
@@ -147,18 +172,28 @@ impl Walk<'_> {
 
     fn command(&mut self, role: Role, command: &message::JointState<'_>, time_ns: i64, at_secs: f64) {
         let Some(joints) = &self.joints else { return };
-        if role == Role::Commands {
-            let position = self.places[1].position(joints, command);
-            self.watch.command(command.header.stamp.nanoseconds(), time_ns, at_secs, position);
-        }
-        if let (Some(replay), true) = (&mut self.replay, self.target_leads == (role == Role::Target)) {
-            replay.led(&joint_state(command));
+        let stamp_ns = command.header.stamp.nanoseconds();
+        let position = self.places[1].position(joints, command);
+        self.watch.command(stamp_ns, time_ns, at_secs, position);
+        let (command, heard) = (joint_state(command), role == Role::Commands);
+        let answers = self.watch.knows(stamp_ns).then_some(command.stamp_secs);
+        let leads = match &mut self.lead {
+            Some(lead) => lead.command(command, answers, heard),
+            None => heard.then_some(Leads::By(command)),
+        };
+        self.led(leads);
+    }
+
+    fn led(&mut self, leads: Option<Leads>) {
+        if let (Some(replay), Some(leads)) = (&mut self.replay, leads) {
+            replay.led(&leads);
         }
     }
 
     fn option(&mut self, option: &message::OptionState<'_>, at_secs: f64) {
+        let by = self.judge.as_ref().and_then(|judge| judge.heard(option.version));
         let (begins, velocity) = match &mut self.replay {
-            Some(replay) => replay.published(option),
+            Some(replay) => replay.published(option, by),
             None => (false, None),
         };
         let most = self.contract.as_ref().map_or(u32::MAX, |contract| contract.options.max_steps);
@@ -172,8 +207,9 @@ impl Walk<'_> {
             termination_prob: f64::from(option.termination_prob),
             velocity,
         });
-        if 0 < self.newest {
-            self.watch.lag(at_secs, option.version, self.newest);
+        let life = by.map(|(run, life, _)| (run, life)).or(self.recent);
+        if let Some(newest) = life.and_then(|life| self.newest.get(&life)) {
+            self.watch.lag(at_secs, option.version, *newest);
         }
     }
 
@@ -191,9 +227,10 @@ impl Walk<'_> {
     }
 
     fn batch(&mut self, batch: &Batch, at_secs: f64) -> Result<()> {
-        let fits = match &self.contract {
-            Some(contract) => crate::data::check(batch, contract, &contract.hash()),
-            None => Ok(()),
+        let fits = match (&self.contract, self.contracts.get(&batch.contract_hash)) {
+            (None, _) => Ok(()),
+            (Some(_), Some(theirs)) => crate::data::check(batch, theirs, &batch.contract_hash),
+            (Some(ours), None) => crate::data::check(batch, ours, &ours.hash()),
         };
         let (run, stream) = (batch.run.to_string(), &batch.stream);
         if !self.met[usize::from(fits.is_ok())].first(&run, &stream.rollout, stream.incarnation, batch.seq) {
@@ -204,10 +241,16 @@ impl Walk<'_> {
             return Ok(());
         }
         batch.episodes.iter().for_each(|stats| self.episode(stats, at_secs));
+        let newest = self.newest.get(&(batch.run, batch.life)).copied();
         let mut heard = Vec::new();
         for fragment in &batch.fragments {
             let count = self.envs.len();
-            let env = *self.envs.entry((stream.to_string(), fragment.env)).or_insert(count);
+            let env = *self.envs.entry((batch.run, stream.to_string(), fragment.env)).or_insert(count);
+            let expected = self.expected.get(&env).copied().unwrap_or(fragment.first);
+            let late = fragment.first < expected;
+            if fragment.first != expected {
+                self.process.part(env);
+            }
             let since_secs = self.received.get(&env).copied().unwrap_or(at_secs);
             heard.push(env);
             let at = rows::times(fragment, at_secs, since_secs, self.start_ns);
@@ -229,15 +272,22 @@ impl Walk<'_> {
                     velocity: velocities.as_ref().and_then(observed),
                 });
                 self.watch.interference(step.filtered, step.intervened);
-                if 0 < self.newest {
-                    self.watch.lag(at(t), step.version, self.newest);
+                if let Some(newest) = newest {
+                    self.watch.lag(at(t), step.version, newest);
                 }
                 if let Some(lead) = leads.as_ref().and_then(observed) {
                     self.watch.tracked(at(t), &lead);
                 }
             }
-            self.transitions += fragment.steps.len() as u64;
-            self.judge(&Block::of(fragment, env, at))?;
+            let (steps, life) = (fragment.steps.len() as u64, (batch.run, batch.life));
+            self.transitions += steps;
+            self.judge(&Block::of(fragment, life, env, at))?;
+            if late {
+                self.process.part(env);
+                self.late += 1;
+            } else {
+                self.expected.insert(env, fragment.first + steps);
+            }
         }
         self.received.extend(heard.into_iter().map(|env| (env, at_secs)));
         Ok(())

@@ -5,6 +5,8 @@ mod messages;
 use super::episodes::Record;
 use super::health::Watch;
 use super::judge::Judge;
+use super::lead::Lead;
+use super::logged::contracts;
 use super::options::Process;
 use super::replay::{Places, Replay};
 use super::rows::Block;
@@ -12,7 +14,8 @@ use super::topics::{self, Role, Topics};
 use super::trace::Axis;
 use super::{Analysis, PolicyName, attention};
 use crate::bag::{Bag, Order, Select, Survey, decode, robots};
-use crate::contract::{Contract, PolicyWeights, Snapshot};
+use crate::contract::{Contract, Hash, PolicyWeights, Snapshot};
+use crate::data::wire::Stamp;
 use crate::data::{Once, OptionState};
 use crate::error::{Error, Result};
 use crate::policy::Sampling;
@@ -20,6 +23,7 @@ use crate::robot::{self, ARM_DOF, REACH_M};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use uuid::Uuid;
 
 pub use super::judge::Rewards;
 /// What the present policy decides on a recorded state.
@@ -100,6 +104,11 @@ pub fn analyse(
     let unclear = robot.as_ref().err().cloned();
     let robot = robot.ok().filter(|_| told);
     let mut walk = Walk::new(&survey, &topics, setup, present.as_ref(), robot.as_ref())?;
+    if let Some(ours) = walk.contract.as_ref().filter(|_| topics.has(Role::Transitions)) {
+        let mut known = contracts(bag, ours, &setup.prefixes)?;
+        known.retain(|_, theirs| alike(ours, "the policy", theirs, "the bag").is_ok());
+        walk.contracts = known;
+    }
     let states =
         survey.topics.iter().any(|topic| topic.type_name == "sensor_msgs/msg/JointState" && 0 < topic.messages);
     walk.notes
@@ -148,6 +157,8 @@ struct Walk<'a> {
     setup: &'a Setup,
     start_ns: i64,
     contract: Option<Arc<Contract>>,
+    /// Those of which batches may be: they differ from it in networks at most.
+    contracts: BTreeMap<Hash, Contract>,
     judge: Option<Judge>,
     replay: Option<Replay>,
     joints: Option<[String; ARM_DOF]>,
@@ -157,12 +168,21 @@ struct Walk<'a> {
     watch: Watch,
     /// Options were published: they say what the policy did. Else its decisions of today stand for them.
     published: bool,
-    target_leads: bool,
-    last_stamp_ns: i64,
+    /// Where targets were recorded. Else all commands lead, as they do in a node that the bag is played into.
+    lead: Option<Lead>,
+    /// Of the newest state.
+    last_stamp: Stamp,
     /// Of the message before.
     last_ns: i64,
-    newest: u64,
-    envs: BTreeMap<(String, u32), usize>,
+    /// The newest version that was published, by run and life.
+    newest: BTreeMap<(Uuid, u32), u64>,
+    /// Run and life of the last weights.
+    recent: Option<(Uuid, u32)>,
+    envs: BTreeMap<(Uuid, String, u32), usize>,
+    /// The step that comes next, by environment.
+    expected: BTreeMap<usize, u64>,
+    /// Pieces of transitions that came behind later ones.
+    late: u64,
     /// Last receipt by environment [s].
     received: BTreeMap<usize, f64>,
     /// Batches that were refused, and those that were taken.
@@ -189,6 +209,7 @@ impl<'a> Walk<'a> {
             setup,
             start_ns: survey.start_ns.unwrap_or(0),
             contract: contract.clone(),
+            contracts: BTreeMap::new(),
             judge: None,
             replay: None,
             joints: None,
@@ -197,11 +218,14 @@ impl<'a> Walk<'a> {
             process: Process::new(axis, period, contract.as_ref().map_or(0, |contract| contract.options.count)),
             watch: Watch::new(axis),
             published: topics.has(Role::Options),
-            target_leads: topics.has(Role::Target),
-            last_stamp_ns: i64::MIN,
+            lead: topics.has(Role::Target).then(|| Lead::new(period)),
+            last_stamp: Stamp::default(),
             last_ns: i64::MIN,
-            newest: 0,
+            newest: BTreeMap::new(),
+            recent: None,
             envs: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            late: 0,
             received: BTreeMap::new(),
             met: Default::default(),
             refused: BTreeMap::new(),
@@ -209,7 +233,7 @@ impl<'a> Walk<'a> {
             notes: Vec::new(),
         };
         if robot.is_some() {
-            walk.envs.insert((String::new(), 0), 0); // the robot is the first
+            walk.envs.insert((Uuid::nil(), String::new(), 0), 0); // the robot is the first
             walk.joints = robot.and_then(topics::joints);
         }
         let Some(present) = present else {
@@ -240,7 +264,7 @@ impl<'a> Walk<'a> {
                     .push(format!("no goal was recorded on {goal}, so nothing is decided: give it with --goal X,Y,Z"));
             }
             if !topics.has(Role::Commands) && !topics.has(Role::Target) {
-                walk.notes.push("no commands: actions are taken to start where the arm stands".into());
+                walk.notes.push("no joint commands, no target: actions are taken to start where the arm stands".into());
             }
             (walk.replay, walk.joints) = (Some(replay), Some(joints));
         }
@@ -276,6 +300,12 @@ impl<'a> Walk<'a> {
         for (reason, count) in self.refused.iter().filter(|(_, count)| 0 < **count).take(3) {
             self.notes.push(format!("{count} transitions were left out: {reason}"));
         }
+        if 0 < self.late {
+            self.notes.push(format!(
+                "{} pieces of transitions came behind later ones: what runs over their places is not joined",
+                self.late
+            ));
+        }
         let source = match (decisions, self.transitions) {
             (0, 0) => "messages alone".into(),
             (decisions, 0) => format!("{decisions} decisions on recorded states"),
@@ -286,6 +316,12 @@ impl<'a> Walk<'a> {
         if options.is_some() && !self.published && self.transitions == 0 {
             self.notes
                 .push("no option_state was recorded: the options are those that the present policy would take".into());
+        }
+        let untold = self.judge.as_ref().map_or(0, |judge| judge.untold);
+        if 0 < untold {
+            self.notes.push(format!(
+                "{untold} actions have no divergence: they are not seen to be drawn at random, and the weights that took them are not in the bag"
+            ));
         }
         let (now, between, critic) = self.judge.map_or((None, None, None), Judge::finish);
         let mut found = Analysis {

@@ -1,6 +1,7 @@
 //! A piece: one chunk, or a run of messages outside of chunks. What is read and sorted at once.
 
 use super::records::{self, ChunkHead, Compression, HEAD};
+use super::resync::CHAIN;
 use super::window::read_at;
 use crate::bag::storage::unpack_limit;
 use bytes::Bytes;
@@ -43,8 +44,24 @@ pub(super) struct Unpacked {
     pub(super) entries: Vec<Entry>,
     /// Schemas and channels in it.
     pub(super) declared: Vec<Record<'static>>,
+    /// Unpacked bytes that are no record, before others that are.
+    pub(super) broken: usize,
     /// Unpacked bytes at the end that are no whole record.
     pub(super) rest: usize,
+}
+
+impl Unpacked {
+    /// Takes a record in, whose body ends at `end`; whether it could.
+    fn take(&mut self, opcode: u8, body: &[u8], end: usize) -> bool {
+        if opcode != op::MESSAGE {
+            let record = mcap::parse_record(opcode, body).map(Record::into_owned);
+            return record.map(|record| self.declared.push(record)).is_ok();
+        }
+        let Some(head) = records::message(body) else { return false };
+        let begin = end - body.len() + records::MESSAGE;
+        self.entries.push(Entry { time_ns: head.time_ns, sent_ns: head.sent_ns, channel: head.channel, begin, end });
+        true
+    }
 }
 
 impl Entry {
@@ -105,40 +122,48 @@ fn unpack(decoder: io::Result<impl Read>, stated: u64) -> (Bytes, Option<io::Err
     (bytes.into(), end.err())
 }
 
-/// Finds the records; ends at the first that is not whole.
+/// Finds the records. A piece has schemas, channels and messages and nothing else (specification, Chunk); behind what is none, reading goes
+/// on at the next place where records stand.
 fn walk(bytes: Bytes) -> Unpacked {
     let mut unpacked = Unpacked::default();
     let mut at = 0;
     while at < bytes.len() {
-        let Some((opcode, len)) = records::head(&bytes[at..]) else { break };
-        let begin = at + HEAD;
-        let Some(end) =
-            usize::try_from(len).ok().and_then(|len| begin.checked_add(len)).filter(|&end| end <= bytes.len())
-        else {
-            break;
-        };
-        let body = &bytes[begin..end];
-        match opcode {
-            op::MESSAGE => match records::message(body) {
-                Some(head) => unpacked.entries.push(Entry {
-                    time_ns: head.time_ns,
-                    sent_ns: head.sent_ns,
-                    channel: head.channel,
-                    begin: begin + records::MESSAGE,
-                    end,
-                }),
-                None => break,
-            },
-            op::SCHEMA | op::CHANNEL => match mcap::parse_record(opcode, body) {
-                Ok(record) => unpacked.declared.push(record.into_owned()),
-                Err(_) => break,
-            },
-            opcode if records::known(opcode) => {}
-            _ => break,
+        let end = whole(&bytes, at);
+        if let Some(end) = end.filter(|&end| unpacked.take(bytes[at], &bytes[at + HEAD..end], end)) {
+            at = end;
+            continue;
         }
-        at = end;
+        // the length of a declaration that does not parse is believed, so that none is parsed twice
+        let next = end.unwrap_or_else(|| onward(&bytes, at));
+        *(if next < bytes.len() { &mut unpacked.broken } else { &mut unpacked.rest }) += next - at;
+        at = next;
     }
-    unpacked.rest = bytes.len() - at;
     unpacked.bytes = bytes;
     unpacked
+}
+
+/// The end of a record that may stand at `at`, if it is whole.
+fn whole(bytes: &[u8], at: usize) -> Option<usize> {
+    let (opcode, len) = records::head(bytes.get(at..)?)?;
+    let end = usize::try_from(len).ok()?.checked_add(at + HEAD).filter(|&end| end <= bytes.len())?;
+    let fits = match opcode {
+        op::MESSAGE => at + HEAD + records::MESSAGE <= end,
+        opcode => opcode == op::SCHEMA || opcode == op::CHANNEL,
+    };
+    fits.then_some(end)
+}
+
+/// Whether records in a row stand at `at`, or the end.
+fn stand(bytes: &[u8], at: usize, chain: usize) -> bool {
+    at == bytes.len() || chain == 0 || whole(bytes, at).is_some_and(|end| stand(bytes, end, chain - 1))
+}
+
+/// Where reading goes on: behind the broken record, if its length still tells where that is; else at the next message.
+fn onward(bytes: &[u8], at: usize) -> usize {
+    let end = records::head(&bytes[at..]).and_then(|(_, len)| usize::try_from(len).ok()?.checked_add(at + HEAD));
+    if let Some(end) = end.filter(|&end| end <= bytes.len() && stand(bytes, end, CHAIN)) {
+        return end;
+    }
+    let found = memchr::memchr_iter(op::MESSAGE, &bytes[at + 1..]).map(|index| at + 1 + index);
+    found.into_iter().find(|&next| stand(bytes, next, CHAIN)).unwrap_or(bytes.len())
 }

@@ -95,10 +95,12 @@ impl Messages {
         let piece = &self.scan.pieces[index];
         match piece.unpack(&self.file, self.scan.size) {
             Ok(unpacked) => {
-                if 0 < unpacked.rest && !piece.cut {
+                // the end that a cut piece lacks was said when it was found
+                let lost = unpacked.broken + if piece.cut { 0 } else { unpacked.rest };
+                if 0 < lost {
                     let messages =
                         piece.indexed.checked_sub(unpacked.entries.len() as u64).filter(|_| 0 < piece.indexed);
-                    self.lose(index, unpacked.rest as u64, "records in a chunk that are not whole".into(), messages);
+                    self.lose(index, lost as u64, "records in a chunk that are not whole".into(), messages);
                 }
                 Ok(Some(self.wanted(index, unpacked)))
             }

@@ -5,8 +5,8 @@ use super::window::Window;
 use mcap::records::op;
 use std::io;
 
-/// Records in a row that must fit before a message outside of chunks is believed.
-const CHAIN: usize = 3;
+/// Records in a row that must fit before a message behind damage is believed.
+pub(super) const CHAIN: usize = 3;
 
 /// The next offset from `at` where a record stands: a chunk whose lengths agree, or a message followed by records. What declares its
 /// channel may be what is broken, and may come again.

@@ -1,6 +1,6 @@
 //! Bags that are odd or broken otherwise than at their ends.
 
-use super::make::{Item, LAYOUTS, insert, items, mcap, read, read_in, sqlite};
+use super::make::{Item, LAYOUTS, insert, items, mcap, plain_chunks, read, read_in, sqlite};
 use crate::bag::{Bag, Order};
 use crate::error::Error;
 use std::fs;
@@ -120,6 +120,34 @@ fn a_changed_bit_in_the_kind_of_a_record_costs_no_other_and_is_said() {
 }
 
 #[test]
+fn a_changed_bit_inside_a_chunk_without_a_checksum_costs_one_message_and_is_said() {
+    let items = items(200);
+    let whole = plain_chunks(&items);
+    let first = chunk(&whole, 1) + 9 + 28 + 4 + 8; // behind the head of the chunk and its fields
+    let length = |at: usize| u64::from_le_bytes(whole[at + 1..at + 9].try_into().unwrap()) as usize;
+    let at = first + 9 + length(first); // its second record
+    assert_eq!((whole[first], whole[at]), (5, 5), "both are messages");
+    let lost = items.iter().position(|item| whole[at + 9 + 22..at + 9 + length(at)] == item.2).unwrap();
+    let mut rest = items.clone();
+    rest.remove(lost);
+    for bit in 0..8 {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << bit;
+        let (_folder, path) = file("a.mcap", &bytes);
+        let (found, damage) = read(&path).unwrap();
+        assert_eq!(found, rest, "bit {bit}");
+        let [damage] = &damage[..] else { panic!("bit {bit}: {damage:?}") };
+        assert_eq!((damage.messages, damage.bytes), (Some(1), 9 + length(at) as u64), "bit {bit}");
+    }
+    // a length that leads nowhere: what stands behind is found again
+    let mut bytes = whole.clone();
+    bytes[at + 3] ^= 0x40;
+    let (_folder, path) = file("a.mcap", &bytes);
+    let (found, damage) = read(&path).unwrap();
+    assert_eq!((found, damage.len(), damage[0].messages), (rest, 1, Some(1)));
+}
+
+#[test]
 fn messages_whose_channel_is_broken_are_read_where_the_summary_has_it() {
     let items = items(200);
     let mut bytes = mcap(&items, LAYOUTS[0]);
@@ -236,6 +264,14 @@ fn a_folder_without_metadata_is_read_in_the_order_of_its_numbers() {
     let (found, damage) = read_in(folder.path(), Order::Recorded).unwrap();
     assert_eq!(found, items);
     assert!(damage[0].what.contains("missing") && damage[0].messages == Some(0), "{damage:?}");
+}
+
+#[test]
+fn a_file_that_is_there_packed_and_unpacked_is_read_once() {
+    let (folder, items) = folder(None);
+    let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+    fs::write(folder.path().join("b_9.mcap.zstd"), packed(&mcap(&items[..20], LAYOUTS[1]))).unwrap();
+    assert_eq!(read_in(folder.path(), Order::Recorded).unwrap().0, items, "the unpacked one is read");
 }
 
 #[test]

@@ -43,11 +43,23 @@ pub(super) const LAYOUTS: [Layout; 3] =
     [Layout { chunks: false, zstd: false }, Layout { chunks: true, zstd: false }, Layout { chunks: true, zstd: true }];
 
 pub(super) fn mcap(items: &[Item], layout: Layout) -> Vec<u8> {
-    let options = WriteOptions::new()
+    write(items, options(layout))
+}
+
+/// Chunks as rosbag2 writes them if nothing else is asked for: not compressed, without checksums.
+pub(super) fn plain_chunks(items: &[Item]) -> Vec<u8> {
+    write(items, options(LAYOUTS[1]).calculate_chunk_crcs(false))
+}
+
+fn options(layout: Layout) -> WriteOptions {
+    WriteOptions::new()
         .profile("ros2")
         .use_chunks(layout.chunks)
         .chunk_size(Some(1500))
-        .compression(layout.zstd.then_some(Compression::Zstd));
+        .compression(layout.zstd.then_some(Compression::Zstd))
+}
+
+fn write(items: &[Item], options: WriteOptions) -> Vec<u8> {
     let mut out = Cursor::new(Vec::new());
     let mut writer = options.create(&mut out).unwrap();
     let schema = writer.add_schema("std_msgs/msg/String", "ros2msg", b"string data").unwrap();

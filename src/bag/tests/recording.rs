@@ -17,6 +17,19 @@ pub(crate) fn joints(state: &JointState) -> Bytes {
     cdr.f64s(&state.position).f64s(&state.velocity).f64s(&[]).message()
 }
 
+/// trajectory_msgs/JointTrajectory of one point, stamped 0, half a second ahead.
+pub(crate) fn trajectory(names: &[&str], position: &[f64]) -> Bytes {
+    let cdr = names.iter().fold(header(0.0, "").u32(names.len() as u32), |cdr, name| cdr.text(name));
+    cdr.u32(1).f64s(position).f64s(&[]).f64s(&[]).f64s(&[]).stamp(0.5).message()
+}
+
+/// msg/ArmStates.msg of no environment.
+#[cfg(feature = "torch")]
+pub(crate) fn arm_states() -> Bytes {
+    let cdr = header(0.0, "").u64(1).u64(0).text("").u64(0).u32(0).u32(7);
+    cdr.f64s(&[]).f64s(&[]).f64s(&[]).text("").message()
+}
+
 /// geometry_msgs/PoseStamped, not turned.
 pub(crate) fn goal(frame: &str, position: [f64; 3]) -> Bytes {
     let cdr = header(0.0, frame);

@@ -2,7 +2,7 @@
 
 use super::hostile::crafted;
 use super::make::{LAYOUTS, items, mcap};
-use super::recording::{Cdr, Recording, batch, weights};
+use super::recording::{Cdr, Recording, batch as batch_bytes, trajectory, weights};
 use crate::bag::{Bag, Cut, Purpose, Survey, Verdict, robots};
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use crate::robot::Robot;
@@ -155,6 +155,42 @@ fn transitions_of_a_known_contract_are_fit_for_learning() {
     assert!(!fit && said.contains("2 transitions are of a contract that is not in it"), "{said}");
 }
 
+/// A batch of one step under the contract here, which observes this.
+fn step(seq: u64, observed: f32) -> Bytes {
+    let mut batch = crafted(seq, contract().obs_size());
+    batch.contract_hash = contract().hash();
+    let fragment = &mut batch.fragments[0];
+    (fragment.steps[0].choice.proposal, fragment.steps[0].choice.action) = (vec![0.1; 7], vec![0.1; 7]);
+    fragment.observations[3] = observed;
+    batch_bytes(&batch)
+}
+
+#[test]
+fn transitions_that_are_not_finite_or_malformed_are_not_fit_for_learning() {
+    let judged = |steps: &[Bytes], given: Option<&Contract>| {
+        let mut recording = if given.is_some() { Recording::new() } else { Recording::new().weights(1..=1) };
+        let topic = recording.topic("/transitions", "handoff/msg/TransitionBatch");
+        steps.iter().for_each(|step| recording.add(topic, 2_000_000_000, step.clone()));
+        let path = recording.write();
+        let mut survey = survey(&path);
+        survey.check_transitions(&Bag::open(&path).unwrap(), given, &[]).unwrap();
+        let verdict = Verdict::new(&survey, None, given);
+        let learning = verdict.findings.iter().filter(|finding| finding.purpose == Purpose::Learning);
+        let said: Vec<String> = learning.map(|finding| finding.sentence.clone()).collect();
+        (verdict.fit(Purpose::Learning), said)
+    };
+    assert_eq!(judged(&[step(0, 1.0)], None), (true, vec!["it holds 1 transitions".into()]));
+    let mut malformed = crafted(2, contract().obs_size());
+    malformed.contract_hash = contract().hash(); // no action
+    for given in [None, Some(&contract())] {
+        let (fit, said) = judged(&[step(0, f32::NAN), step(0, f32::NAN), step(1, f32::INFINITY)], given);
+        assert!(!fit && said[0] == "it holds 2 transitions", "{said:?}");
+        assert!(said[1].starts_with("1 transitions would be left out: non-finite"), "{said:?}");
+        let (fit, said) = judged(&[step(0, f32::NAN), step(1, 1.0), batch_bytes(&malformed)], given);
+        assert!(fit && said.len() == 3 && said[0] == "it holds 3 transitions", "{said:?}");
+    }
+}
+
 #[test]
 fn of_a_given_contract_only_its_own_transitions_are_fit_for_learning() {
     let mut survey = Recording::new().weights(1..=1).survey();
@@ -302,15 +338,33 @@ fn an_arm_of_franka_ros2_is_one_robot_and_what_it_wants_is_no_state() {
 }
 
 #[test]
+fn trajectories_are_commands_of_the_robot_whose_controller_takes_them() {
+    for namespace in ["", "/left"] {
+        let name = |topic: &str| format!("{namespace}/{topic}");
+        let mut recording = Recording::new().states(&name("franka/joint_states"), &JOINTS, 2).weights(1..=1);
+        let topic =
+            recording.topic(&name("fr3_arm_controller/joint_trajectory"), "trajectory_msgs/msg/JointTrajectory");
+        recording.add(topic, 1_001_000_000, trajectory(&JOINTS, &[0.1; 7]));
+        let survey = recording.survey();
+        assert!(survey.topics.iter().all(|topic| topic.malformed == 0 && topic.problem.is_none()), "{survey:?}");
+        let robot = robots::meant(&survey, None).unwrap();
+        assert_eq!(robot.namespace, if namespace.is_empty() { "/" } else { namespace });
+        assert_eq!(robot.commands.len(), 1);
+        let (fit, said) = judge(&survey, Purpose::Analysis, None);
+        assert!(fit, "{said}");
+    }
+}
+
+#[test]
 fn transitions_that_were_sent_again_count_once() {
     let mut recording = Recording::new();
     let topic = recording.topic("/transitions", "handoff/msg/TransitionBatch");
     for (at, seq) in [0, 1, 0, 2, 1].into_iter().enumerate() {
-        recording.add(topic, at as i64, batch(&crafted(seq, 3)));
+        recording.add(topic, at as i64, batch_bytes(&crafted(seq, 3)));
     }
     let mut other = crafted(0, 3);
     other.stream.incarnation = 2;
-    recording.add(topic, 9, batch(&other));
+    recording.add(topic, 9, batch_bytes(&other));
     let survey = recording.survey();
     assert_eq!((survey.messages, survey.transitions.into_values().collect::<Vec<_>>()), (6, vec![4]));
 }

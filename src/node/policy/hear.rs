@@ -151,6 +151,12 @@ impl Pilot {
         }
     }
 
+    /// Nobody leads the arm any more.
+    pub fn unled(&mut self) {
+        self.led = None;
+        self.given.clear();
+    }
+
     /// Takes up the commands that were in force when the state with this stamp was measured.
     pub(super) fn follow(&mut self, stamp_secs: f64) {
         let later = |&(given, _): &(f64, PerJoint)| (0.0..SAME_CLOCK_SECS).contains(&(given - stamp_secs));

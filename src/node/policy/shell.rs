@@ -33,7 +33,7 @@ pub enum Request {
 
 /// What a policy hears.
 pub struct Inputs {
-    /// The newest joint states.
+    /// Joint states, in order.
     pub states: mpsc::Receiver<JointState>,
     /// Commands to the arm, whoever gave them.
     pub led: mpsc::Receiver<JointState>,
@@ -139,7 +139,8 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
             Some(command) = inputs.led.recv() => pilot.led(&command),
             states = inputs.states.recv() => {
                 let Some(mut states) = states else { return Err(Error::invalid("the joint states have ended")) };
-                while let Ok(newer) = inputs.states.try_recv() {
+                // an arm in motion is answered by its newest state; dry, each counts, so that a bag played into the node is decided as it is analysed
+                while !pilot.is_quiet() && let Ok(newer) = inputs.states.try_recv() {
                     states = newer;
                 }
                 acts = told.tell(pilot.states(&states, start.elapsed().as_secs_f64())).unwrap_or_default();

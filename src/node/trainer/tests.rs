@@ -31,7 +31,7 @@ fn saved(parent: &TempDir, config: &Config) -> std::path::PathBuf {
     let state = Vectors::default();
     let config = config.clone();
     let checkpoint = Checkpoint { snapshot, config, score: None, learner: json!({}), state, replay: None };
-    run::save(&folder, &checkpoint, 1).unwrap()
+    run::save(&folder, &checkpoint, 1, &|| ()).unwrap()
 }
 
 /// Contracts alone do not tell: a clone has the networks of half-step PPO.

@@ -81,7 +81,10 @@ fn weights(
         })?;
     } else {
         let folder = RunDir::resolve(Path::new(&settings.run), Which::Newest)?;
-        pilot.weights(&Arc::new(load_snapshot(&folder, None)?))?;
+        let snapshot = Arc::new(load_snapshot(&folder, None)?);
+        pilot.weights(&snapshot)?;
+        // for recordings: no learner publishes them
+        node.publish::<msg::PolicyWeights>("~/policy_weights", ros::latched())?.send(&(&*snapshot).into())?;
         tracing::info!("the policy of {}", folder.display());
     }
     Ok(newest)
