@@ -2,14 +2,18 @@
 //! SARSA. The protocol is that of Bacon, Harb and Precup (2017, arXiv 1609.05140): discount 0.99, 4 options, rates 0.5
 //! (critics) and 0.25 (options, terminations), at most 1000 steps, the goal moves after episode 1000; temperature 0.01.
 //!
-//! `cargo run --release --no-default-features --example four_rooms`
+//! `cargo run --release --no-default-features --example four_rooms -- four_rooms.svg`
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use handoff::config::Seed;
 use handoff::option::{arrival_value, log_softmax, transition};
+use plotters::prelude::*;
 use rand::{RngExt as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 use std::array::from_fn;
+use std::error::Error;
+use std::ops::Range;
+use std::path::PathBuf;
 
 const MAP: [&str; 13] = [
     "#############",
@@ -37,7 +41,13 @@ const DISCOUNT: f64 = 0.99;
 const CRITIC_RATE: f64 = 0.5;
 const RATE: f64 = 0.25;
 const TEMPERATURE: f64 = 0.01;
+/// Before the goal moves, and all.
 const EPISODES: usize = 1000;
+const ALL: usize = EPISODES + 100;
+/// Those that are compared: before the move, and after it.
+const COMPARED: [Range<usize>; 2] = [950..1000, 1050..1100];
+/// Episodes behind a point of the figure.
+const WINDOW: usize = 10;
 const LONGEST: u32 = 1000;
 const SEEDS: u64 = 40;
 
@@ -198,34 +208,86 @@ impl Agent for Sarsa {
     }
 }
 
-/// Mean steps of the last 50 episodes before the goal moves, and of the 51st to the 100th afterwards.
-fn learn(agent: &mut dyn Agent, rooms: &Rooms, seed: u64) -> [f64; 2] {
+/// Steps of all episodes.
+fn learn(agent: &mut dyn Agent, rooms: &Rooms, seed: u64) -> Vec<f64> {
     let mut rng = Seed::root(seed).rng(0);
-    let (mut goal, mut sums) = (GOAL, [0.0; 2]);
-    for episode in 0..EPISODES + 100 {
+    let mut goal = GOAL;
+    let mut episode = |episode: usize| {
         if episode == EPISODES {
             goal = GOALS.choose(&mut rng).copied().unwrap_or(GOAL);
         }
         let start = rng.random_range(0..CELLS - 1);
         let start = start + usize::from(goal <= start);
-        let steps = f64::from(agent.episode(rooms, start, goal, &mut rng));
-        match episode + 50 {
-            EPISODES..1050 => sums[0] += steps / 50.0,
-            1100.. => sums[1] += steps / 50.0,
-            _ => {}
-        }
-    }
-    sums
+        f64::from(agent.episode(rooms, start, goal, &mut rng))
+    };
+    (0..ALL).map(&mut episode).collect()
 }
 
-/// Mean and standard error over the seeds, before and after the move.
-fn over_seeds(rooms: &Rooms, make: Make) -> [[f64; 2]; 2] {
-    let all: Vec<[f64; 2]> = (0..SEEDS).map(|seed| learn(&mut *make(), rooms, seed)).collect();
-    from_fn(|when| {
-        let mean = all.iter().map(|steps| steps[when]).sum::<f64>() / SEEDS as f64;
-        let square = all.iter().map(|steps| (steps[when] - mean).powi(2)).sum::<f64>();
-        [mean, (square / (SEEDS * (SEEDS - 1)) as f64).sqrt()]
-    })
+/// What an agent does, over the seeds.
+struct Course {
+    /// Mean and standard error of the steps in [`COMPARED`].
+    compared: [[f64; 2]; 2],
+    /// Mean steps of each window.
+    windows: Vec<f64>,
+}
+
+impl Course {
+    fn new(rooms: &Rooms, make: Make) -> Self {
+        let all: Vec<Vec<f64>> = (0..SEEDS).map(|seed| learn(&mut *make(), rooms, seed)).collect();
+        let mean = |steps: &[f64]| steps.iter().sum::<f64>() / steps.len() as f64;
+        let compared = COMPARED.map(|episodes| {
+            let seeds: Vec<f64> = all.iter().map(|steps| mean(&steps[episodes.clone()])).collect();
+            let square = seeds.iter().map(|seed| (seed - mean(&seeds)).powi(2)).sum::<f64>();
+            [mean(&seeds), (square / (SEEDS * (SEEDS - 1)) as f64).sqrt()]
+        });
+        let window = |at: usize| all.iter().map(|steps| mean(&steps[at..at + WINDOW])).sum::<f64>() / SEEDS as f64;
+        Self { compared, windows: (0..ALL).step_by(WINDOW).map(window).collect() }
+    }
+}
+
+/// Steps over episodes, each agent with its name, above the optimum before and after the move.
+fn draw(courses: &[(&str, Course)], optimum: [f64; 2]) -> Result<String, Box<dyn Error>> {
+    // Okabe and Ito (2008): told apart by colour-blind readers.
+    let colours = [RGBColor(0, 114, 178), RGBColor(213, 94, 0)];
+    let (ink, grid) = (RGBColor(60, 60, 60), RGBColor(228, 228, 228));
+    let font = || ("sans-serif", 15).into_font().color(&ink);
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, (900, 480)).into_drawing_area();
+        root.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&root)
+            .margin(16)
+            .x_label_area_size(46)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..ALL as f64, (10.0..1000.0).log_scale())?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(grid)
+            .axis_style(grid)
+            .label_style(font())
+            .axis_desc_style(font())
+            .x_desc("episode")
+            .y_desc(format!("steps to the goal, mean of {SEEDS} seeds"))
+            .draw()?;
+        let [before, after] = optimum;
+        let (moves, end) = (EPISODES as f64, ALL as f64);
+        chart.draw_series(LineSeries::new([(0.0, before), (moves, before), (moves, after), (end, after)], &ink))?;
+        for ((_, course), colour) in courses.iter().zip(colours) {
+            let middle = |index: usize| (index as f64 + 0.5) * WINDOW as f64;
+            let points = course.windows.iter().enumerate().map(|(index, &steps)| (middle(index), steps));
+            chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+        }
+        let names = courses.iter().map(|(name, _)| *name).zip(colours).chain([("optimum", ink)]);
+        for (index, (name, colour)) in names.enumerate() {
+            let (x, y) = (520, 36 + 24 * index as i32);
+            root.draw(&PathElement::new([(x, y), (x + 26, y)], colour.stroke_width(2)))?;
+            root.draw(&Text::new(name, (x + 34, y - 7), font()))?;
+        }
+        root.present()?;
+    }
+    Ok(text)
 }
 
 fn least(of: [f64; ACTIONS]) -> f64 {
@@ -236,22 +298,31 @@ fn mean(of: [f64; ACTIONS]) -> f64 {
     of.iter().sum::<f64>() / ACTIONS as f64
 }
 
-fn main() {
+/// Optimal mean steps, before the goal moves and over where it moves to.
+fn optimum(rooms: &Rooms) -> [f64; 2] {
+    let moved = GOALS.iter().map(|&goal| rooms.steps_to(goal, least)).sum::<f64>();
+    [rooms.steps_to(GOAL, least), moved / GOALS.len() as f64]
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
     let rooms = Rooms::new();
-    let moved = |pick: fn([f64; ACTIONS]) -> f64| {
-        GOALS.iter().map(|&goal| rooms.steps_to(goal, pick)).sum::<f64>() / GOALS.len() as f64
-    };
+    let [before, after] = optimum(&rooms);
     println!("steps to the goal, {SEEDS} seeds: episodes 951 to 1000 | 1051 to 1100, after the goal moved");
-    println!("optimum            {:6.2}         | {:6.2}", rooms.steps_to(GOAL, least), moved(least));
+    println!("optimum            {:6.2}         | {:6.2}", before, after);
     println!("at random          {:6.2}         |", rooms.steps_to(GOAL, mean));
     let agents: [(&str, Make); 2] = [
         ("option-critic", || Box::new(OptionCritic::new())),
         ("SARSA", || Box::new(Sarsa(Box::new([[0.0; ACTIONS]; CELLS])))),
     ];
-    for (name, make) in agents {
-        let [[before, before_error], [after, after_error]] = over_seeds(&rooms, make);
+    let courses = agents.map(|(name, make)| (name, Course::new(&rooms, make)));
+    for (name, course) in &courses {
+        let [[before, before_error], [after, after_error]] = course.compared;
         println!("{name:18} {before:6.2} ± {before_error:4.2}  | {after:6.2} ± {after_error:5.2}");
     }
+    if let Some(path) = std::env::args_os().nth(1).map(PathBuf::from) {
+        std::fs::write(path, draw(&courses, optimum(&rooms))?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -264,15 +335,27 @@ mod tests {
         // Solved as a linear system, and by value iteration, elsewhere.
         assert!((rooms.steps_to(GOAL, least) - 12.056_062).abs() < 1e-4);
         assert!((rooms.steps_to(GOAL, mean) - 502.441_254).abs() < 1e-3);
+        // The mean over where the goal moves to, elsewhere too: 13.82.
+        assert!((optimum(&rooms)[1] - 13.82).abs() < 5e-3);
     }
 
     #[test]
     fn the_option_critic_learns_them_as_an_implementation_elsewhere_does() {
         let rooms = Rooms::new();
-        let [[before, _], [after, _]] = over_seeds(&rooms, || Box::new(OptionCritic::new()));
+        let options = Course::new(&rooms, || Box::new(OptionCritic::new()));
+        let [[before, _], [after, _]] = options.compared;
         // Another implementation, 40 other seeds: 17.6 ± 0.9 before; the band is three combined errors of two such runs.
         assert!((12.06..21.4).contains(&before), "{before}");
-        let [_, [flat, _]] = over_seeds(&rooms, || Box::new(Sarsa(Box::new([[0.0; ACTIONS]; CELLS]))));
+        let sarsa = Course::new(&rooms, || Box::new(Sarsa(Box::new([[0.0; ACTIONS]; CELLS]))));
+        let [_, [flat, _]] = sarsa.compared;
         assert!(after < flat, "after the move: {after} with options, {flat} flat");
+
+        // The last points of the figure are what is compared, and it has a line for each and for the optimum.
+        let last = options.windows[105..].iter().sum::<f64>() / 5.0;
+        assert!((last - after).abs() < 1e-9, "{last} is not {after}");
+        let figure = draw(&[("option-critic", options), ("SARSA", sarsa)], [12.06, 13.82]).unwrap();
+        assert!(["option-critic", "SARSA", "optimum", "episode"].iter().all(|word| figure.contains(word)));
+        let lines = figure.lines().filter(|line| line.starts_with("<polyline") && 100 < line.matches(',').count());
+        assert_eq!(lines.count(), 2);
     }
 }

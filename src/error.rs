@@ -40,6 +40,27 @@ impl Error {
         move |source| Self::Io { path, source }
     }
 
+    /// Ties a system error to what lies in a run folder; the kinds that a person meets are told in a sentence, as
+    /// [`Error::Invalid`].
+    pub fn of_run(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| {
+            let path_text = path.display();
+            match source.kind() {
+                ErrorKind::ReadOnlyFilesystem => {
+                    Self::invalid(format!("{path_text} is on a read-only file system; a run folder must be writable"))
+                }
+                ErrorKind::PermissionDenied => Self::invalid(format!(
+                    "this user may not open {path_text}; a run folder must belong to the user who trains"
+                )),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    Self::invalid(format!("there is no space left to write {path_text}; free some and resume the run"))
+                }
+                _ => Self::Io { path, source },
+            }
+        }
+    }
+
     /// Ties a system error to a file or folder that somebody asked to be written; where another name would do, it is [`Error::Invalid`].
     pub fn unwritable(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

@@ -6,6 +6,7 @@ use handoff::node::learner::Learner;
 use handoff::node::trainer::Trainer;
 use handoff::report::verdict::{LOG_PROB_LIMIT, Level, Verdict, verdicts};
 use handoff::report::{names, read};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -118,7 +119,7 @@ fn a_checkpoint_of_another_algorithm_is_refused() {
     let mut other = Config { algo: Algo::Ppo, ..off_policy(Algo::Sac) };
     other.learner.run_dir = folder.path().join("run").display().to_string();
     let refusal = Trainer::open(&other).err().unwrap().to_string();
-    assert!(refusal.contains("on_policy") && refusal.contains("off_policy"), "{refusal}");
+    assert!(refusal.contains("algo = sac") && refusal.contains("algo = ppo"), "{refusal}");
 }
 
 #[test]
@@ -180,6 +181,13 @@ fn go_on(folder: &std::path::Path, config: &Config, updates: u64) -> Vec<u32> {
     serial.snapshot().parameters.iter().map(|value| value.to_bits()).collect()
 }
 
+/// The scores in each record of the run of `folder`.
+fn charts(folder: &std::path::Path) -> Vec<BTreeMap<String, f64>> {
+    let score = |name: &String| name.starts_with("charts/") && name != names::STEPS_PER_SEC;
+    let rows = read(&folder.join("run")).unwrap();
+    rows.into_iter().map(|row| row.values.into_iter().filter(|(name, _)| score(name)).collect()).collect()
+}
+
 #[test]
 fn a_run_stopped_at_any_update_and_resumed_is_the_uninterrupted_one() {
     let mut config = config(5);
@@ -189,10 +197,13 @@ fn a_run_stopped_at_any_update_and_resumed_is_the_uninterrupted_one() {
     config.sim.told.mass_range = 0.2;
     let whole = tempfile::tempdir().unwrap();
     let expected = go_on(whole.path(), &config, 5);
+    let charts = charts(whole.path());
+    assert!(2 < charts.iter().filter(|row| row.contains_key(names::RETURN_STD)).count(), "{charts:?}");
     for stop in 1..5 {
         let folder = tempfile::tempdir().unwrap();
         go_on(folder.path(), &config, stop);
         assert!(go_on(folder.path(), &config, 5) == expected, "other bytes after a stop at update {stop}");
+        assert_eq!(self::charts(folder.path()), charts, "other scores after a stop at update {stop}");
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::watchdog::{Beat, Watchdog};
 use crate::error::{Error, Result};
+use crate::node::learner::SAVES;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -17,8 +18,10 @@ const YOUNG: Duration = Duration::from_secs(5);
 const MOST_YOUNG_DEATHS: u32 = 4;
 /// Silence that is told.
 const SILENT: Duration = Duration::from_secs(2);
-/// A child that does not stop within this is killed.
+/// A child that does not stop within this is killed ...
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// ... or one that says that it still saves, within this.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// One node of the graph.
 pub struct Node {
@@ -137,7 +140,9 @@ impl Graph {
                 return Ok(Event::Finished);
             }
             let name = running.node.name.clone();
-            let young = running.started.elapsed() < YOUNG;
+            // One that was killed before it ever spoke died at start, however long that took.
+            let mute = running.stuck.is_some() && running.watchdog.beat().is_none();
+            let young = mute || running.started.elapsed() < YOUNG;
             running.young_deaths = if young { running.young_deaths + 1 } else { 0 };
             let death = match running.stuck.take() {
                 Some(sentence) => format!("{name} {sentence}; it was killed"),
@@ -166,9 +171,9 @@ impl Graph {
     pub async fn stop(&mut self) {
         let mut running = self.running.drain(..);
         if let Some(first) = running.next() {
-            stop(first).await;
+            stop(first, STOP_TIMEOUT, SAVE_TIMEOUT).await;
         }
-        futures::future::join_all(running.map(stop)).await;
+        futures::future::join_all(running.map(|child| stop(child, STOP_TIMEOUT, SAVE_TIMEOUT))).await;
     }
 
     fn spawn(&self, node: &Node, restarts: u64) -> Result<(Child, watch::Receiver<Option<Beat>>)> {
@@ -218,12 +223,24 @@ fn tail(path: &Path) -> String {
     lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
-async fn stop(mut running: Running) {
+/// Kills what has not stopped, and has not said for `patience` that it saves; or `longest` after it was told.
+async fn stop(mut running: Running, patience: Duration, longest: Duration) {
     drop(running.child.stdin.take());
-    if tokio::time::timeout(STOP_TIMEOUT, running.child.wait()).await.is_err() {
-        tracing::warn!("{} did not stop in {} s and was killed", running.node.name, STOP_TIMEOUT.as_secs());
-        let _already_gone = running.child.kill().await;
+    let told = Instant::now();
+    let mut deadline = told + patience;
+    loop {
+        tokio::select! {
+            _ended = running.child.wait() => return,
+            Ok(()) = running.said.changed() => {
+                if running.said.borrow_and_update().as_ref().is_some_and(|beat| beat.phase == SAVES) {
+                    deadline = (Instant::now() + patience).min(told + longest);
+                }
+            }
+            () = tokio::time::sleep_until(deadline.into()) => break,
+        }
     }
+    tracing::warn!("{} did not stop in {} s and was killed", running.node.name, told.elapsed().as_secs());
+    let _already_gone = running.child.kill().await;
 }
 
 #[cfg(test)]
@@ -289,6 +306,39 @@ mod tests {
         graph.start(node(move |_| script.clone(), false)).unwrap();
         graph.stop().await;
         assert!(witness.exists());
+    }
+
+    #[tokio::test]
+    async fn what_still_saves_is_waited_for_but_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let (patience, forever) = (Duration::from_secs(2), Duration::from_secs(60));
+        // It saves for twice as long as is waited for silence; it saves without end; it does something else.
+        for (phase, beats, longest, ends) in
+            [(SAVES, 40, forever, true), (SAVES, 400, Duration::from_secs(3), false), ("acting", 40, forever, false)]
+        {
+            let witness = folder.path().join(format!("{phase}{beats}"));
+            let beat = format!(r#"echo '{{"phase":"{phase}","waits":false,"progress":3}}'; sleep 0.1"#);
+            let script = format!("cat; for i in $(seq {beats}); do {beat}; done; touch {}", witness.display());
+            let mut graph = graph(folder.path());
+            graph.start(node(move |_| script.clone(), true)).unwrap();
+            stop(graph.running.remove(0), patience, longest).await;
+            assert_eq!(witness.exists(), ends, "{phase} {beats} times");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_never_says_a_word_ends_the_training_after_some_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut graph = graph(folder.path());
+        graph.patience = Some(Duration::from_millis(200));
+        graph.start(node(|_| "exec sleep 60".into(), false)).unwrap();
+        // Longer than a young death takes.
+        graph.running[0].started -= 2 * YOUNG;
+        let event = until(&mut graph, |event| !matches!(event, Ok(Event::Quiet))).await.unwrap();
+        assert!(matches!(event, Event::Restarted(_)), "{event:?}");
+        assert_eq!(graph.running[0].young_deaths, 1);
+        let error = until(&mut graph, Result::is_err).await.unwrap_err().to_string();
+        assert!(error.contains("its last phase was \"starting\""), "{error}");
     }
 
     #[tokio::test]

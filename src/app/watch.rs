@@ -1,19 +1,18 @@
 //! Follows a training by its metrics: what the progress line shows.
 
 use crate::error::Result;
-use crate::report::{self, Progress, Row, Status, names, stats::Rate};
+use crate::report::{Progress, Row, Status, Tail, names, stats::Rate};
 use std::io::{IsTerminal as _, Stderr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
-/// Reads the metrics of a run as they grow and shows them in one line.
+/// Reads the metrics of a run as they grow from here on and shows them in one line.
 pub(super) struct Watch {
-    folder: PathBuf,
+    metrics: Tail,
     options: usize,
     start: Instant,
     rate: Rate,
     steps_per_sec: f64,
-    length: u64,
     first_update: Option<Instant>,
     newest: Option<Row>,
     progress: Progress<Stderr>,
@@ -29,12 +28,11 @@ impl Watch {
         let err = std::io::stderr();
         let terminal = err.is_terminal();
         Self {
-            folder: folder.to_owned(),
+            metrics: Tail::new(folder),
             options,
             start: Instant::now(),
             rate: Rate::new(10.0),
             steps_per_sec: 0.0,
-            length: 0,
             first_update: None,
             newest: None,
             progress: Progress::new(err, terminal),
@@ -50,16 +48,11 @@ impl Watch {
 
     /// Shows the line, if it is time to.
     pub(super) fn show(&mut self) -> Result<()> {
-        let path = self.folder.join("metrics.jsonl");
-        let length = std::fs::metadata(&path).map_or(0, |file| file.len());
         let now = self.start.elapsed().as_secs_f64();
-        if self.length < length {
-            self.length = length;
-            self.newest = report::read(&self.folder)?.pop().or(self.newest.take());
-            if let Some(row) = &self.newest {
-                self.first_update.get_or_insert_with(Instant::now);
-                self.steps_per_sec = self.rate.update(now, row.clock.env_steps);
-            }
+        if let Some(row) = self.metrics.newest()? {
+            self.first_update.get_or_insert_with(Instant::now);
+            self.steps_per_sec = self.rate.update(now, row.clock.env_steps);
+            self.newest = Some(row);
         }
         let status = self.status();
         let _closed = self.progress.update(now, &status);

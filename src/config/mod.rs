@@ -102,6 +102,16 @@ impl Algo {
     pub fn offline(self) -> bool {
         matches!(self, Self::Iql | Self::Bc)
     }
+
+    /// Whether one goes on where the other stopped: a flat algorithm is the one with options, with one.
+    pub fn continues(self, other: Self) -> bool {
+        let with_options = |algo| match algo {
+            Self::Ppo => Self::HsPpo,
+            Self::Sac => Self::Osac,
+            other => other,
+        };
+        with_options(self) == with_options(other)
+    }
 }
 
 /// What an action means; `scale` is in the unit of `meaning`.

@@ -69,8 +69,8 @@ pub struct Rollout {
     pub id: String,
     /// Number among the rollouts of a run; part of its seed.
     pub index: u64,
-    /// Times that this rollout was started before in this run; part of its seed.
-    pub restarts: u64,
+    /// Times that this rollout was started before in this run; part of its seed. -1: each start draws otherwise.
+    pub restarts: i64,
     /// Environments of this rollout.
     pub num_envs: usize,
     /// Control ticks of a fragment before it is shipped.
@@ -157,7 +157,7 @@ impl Default for Rollout {
         Self {
             id: String::new(),
             index: 0,
-            restarts: 0,
+            restarts: -1,
             num_envs: 16,
             fragment_steps: 16,
             window: 2,

@@ -68,6 +68,7 @@ impl Config {
         range("sim.rounding", sim.rounding, 0.0..=0.1)?;
         self.guard.validate()?;
         crate::link::joint_names(self.robot, &self.policy.joint_prefix)?;
+        range("rollout.restarts", rollout.restarts, -1..=i64::MAX)?;
         range("policy.realtime_priority", self.policy.realtime_priority, 0..=99)?;
         range("rollout.num_envs", rollout.num_envs, 1..=4096)?;
         range("rollout.fragment_steps", rollout.fragment_steps, 1..=1024)?;

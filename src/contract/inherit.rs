@@ -10,6 +10,8 @@ type Piece = (Range<usize>, Range<usize>);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inheritance {
     policy: Vec<Piece>,
+    /// The on-policy critic: whole or not at all, since its values are in the scale of one return.
+    critic: Vec<Piece>,
     critics: Vec<Piece>,
     /// The statistics of the observation.
     pub normaliser: bool,
@@ -40,22 +42,47 @@ impl Inheritance {
         }
         let sees =
             |segment: &Segment| new.normaliser || !segment.name.contains(".0.") || segment.name.contains("option");
-        let policy = |segment: &Segment| sees(segment) && (acts_alike || !matches!(segment.group, Group::Option(_)));
+        let means_the_same = |segment: &Segment| match segment.group {
+            Group::Option(_) => acts_alike && sees(segment),
+            Group::Critic => acts_alike && new.normaliser,
+            _ => sees(segment),
+        };
         let options = (from.options.count, to.options.count);
-        let mut left = Vec::new();
-        let policy = pieces(&from.layout(), &to.layout(), options, policy, &mut left);
+        let (layout, mut left) = (to.layout(), Vec::new());
+        let all = pieces(&from.layout(), &layout, options, means_the_same, &mut left);
+        let of_critic = |segment: &&Segment| segment.group == Group::Critic;
+        let places: Vec<Range<usize>> = layout.segments.iter().filter(of_critic).map(Segment::range).collect();
+        let (critic, policy) =
+            all.into_iter().partition(|(_, to)| places.iter().any(|place| place.contains(&to.start)));
         let critics = if architecture(to) == Architecture::OffPolicy && acts_alike {
             pieces(&critics(from), &critics(to), options, sees, &mut left)
         } else {
             Vec::new()
         };
         new.left.append(&mut left);
-        Self { policy, critics, ..new }
+        let mut new = Self { policy, critic, critics, ..new };
+        let fits: usize = new.critic.iter().map(|(_, to)| to.len()).sum();
+        if fits < places.iter().map(Range::len).sum() {
+            new.leave_critic();
+            new.left.push("not all of the critic fits: it starts as drawn".into());
+        }
+        new
+    }
+
+    /// Leaves an on-policy critic as drawn.
+    pub fn leave_critic(&mut self) {
+        self.critic.clear();
+    }
+
+    /// Whether an on-policy critic is taken over: with it goes the scale that it learned in.
+    pub fn critic(&self) -> bool {
+        !self.critic.is_empty()
     }
 
     /// Puts what fits of the policy's flat parameters `from` in their place in `to`.
     pub fn take_policy(&self, from: &[f32], to: &mut [f32]) {
         take(&self.policy, from, to);
+        take(&self.critic, from, to);
     }
 
     /// The same of the twin critics; `from` must be of the contract that was told.
@@ -65,7 +92,7 @@ impl Inheritance {
 
     /// Parameters of the policy that fit.
     pub fn fitting(&self) -> usize {
-        self.policy.iter().map(|(from, _)| from.len()).sum()
+        self.policy.iter().chain(&self.critic).map(|(from, _)| from.len()).sum()
     }
 }
 
@@ -215,6 +242,48 @@ mod tests {
         let (there, here) = (&old[at(4).range()], &new[at(2).range()]);
         assert_eq!((&here[..10], &here[10..]), (&there[..10], &there[20..30]));
         assert!(!new.contains(&-1.0), "all of the critics is taken over");
+    }
+
+    /// What a critic says hangs on what an action does, and on the scale of the return that it learned in.
+    #[test]
+    fn an_on_policy_critic_is_taken_over_whole_or_not_at_all() {
+        let old = contract();
+        let mut scaled = contract();
+        scaled.action = ActionMeaning::JointDelta { scale_rad: 0.04 };
+        let mut reversed = contract();
+        reversed.joints.reverse();
+        let mut blind = contract();
+        blind.observation[1].name = "goal_of_another_kind_m".into();
+        let more = Contract { options: Options { count: 3, ..old.options }, ..contract() };
+        let fewer = Contract { options: Options { count: 1, ..old.options }, ..contract() };
+        let whole = |floats: &[(String, Vec<f32>)]| {
+            let critic = floats.iter().filter(|(name, _)| name.starts_with("critic."));
+            let taken: Vec<bool> =
+                critic.map(|(name, floats)| of(&old, name).get(..floats.len()) == Some(floats)).collect();
+            assert_eq!(taken.len(), 6);
+            taken.iter().all(|taken| *taken)
+        };
+        let none = |floats: &[(String, Vec<f32>)]| {
+            let mut critic = floats.iter().filter(|(name, _)| name.starts_with("critic."));
+            critic.all(|(_, floats)| floats.iter().all(|float| *float == 0.0))
+        };
+        for (name, new, fits) in [
+            ("same", &old, true),
+            ("fewer options", &fewer, true),
+            ("more options", &more, false),
+            ("another scale", &scaled, false),
+            ("other joints", &reversed, false),
+            ("another observation", &blind, false),
+        ] {
+            let (inheritance, floats) = taken(&old, new);
+            assert_eq!((inheritance.critic(), whole(&floats), none(&floats)), (fits, fits, !fits), "{name}");
+            let told =
+                inheritance.left.iter().any(|sentence| sentence == "not all of the critic fits: it starts as drawn");
+            assert_eq!(told, !fits, "{name}: {:?}", inheritance.left);
+        }
+        let actions = taken(&old, &scaled).1;
+        let head = actions.iter().find(|(name, _)| name == "option.0.mean.weight").unwrap();
+        assert!(head.1.iter().all(|float| *float == 0.0) && actions[0].1 == of(&old, "actor.0.weight"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ const ACK_FOR: Duration = Duration::from_secs(10);
 /// Which batches are in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
-    /// Synchronous: of this life, and of this phase. 0 accepts none.
+    /// Synchronous: of this life, and of this phase, whose version is the newest. 0 accepts none.
     Phase(u64),
     /// Asynchronous, on-policy: of this life.
     Life,
@@ -120,7 +120,7 @@ pub struct Admission {
     suspects: AllSuspects,
     suspect: u64,
     /// The newest version of this life; until one is told there is no bound.
-    newest: u64,
+    newest: Option<u64>,
     trail: Trail,
 }
 
@@ -145,7 +145,7 @@ impl Admission {
             ignored: 0,
             suspects: AllSuspects::default(),
             suspect: 0,
-            newest: u64::MAX,
+            newest: None,
             trail: Trail::default(),
         }
     }
@@ -181,7 +181,7 @@ impl Admission {
 
     /// Weights of this version went out: nobody can have acted with a newer one.
     pub fn published(&mut self, version: u64) {
-        self.newest = version;
+        self.newest = Some(version);
     }
 
     /// The table for a checkpoint that holds what was learned up to now.
@@ -193,8 +193,8 @@ impl Admission {
     /// The checkpoint with this table is safe on disk.
     pub fn durable(&mut self, table: &Table) {
         for (stream, ledger) in &table.streams {
-            if let Some(state) = self.streams.get_mut(stream) {
-                state.ledger.durable = state.ledger.durable.max(ledger.consumed);
+            if let Some(state) = self.streams.get_mut(stream).filter(|state| state.ledger.durable < ledger.consumed) {
+                state.ledger.durable = ledger.consumed;
                 state.dirty = true;
             }
         }
@@ -231,7 +231,8 @@ impl Admission {
         }
         let resumed = 1 < self.life;
         let new = || Stream::new(Ledger::new(base, resumed));
-        let state = self.streams.entry(batch.stream.clone()).or_insert_with(new);
+        let stream = batch.stream.clone();
+        let state = self.streams.entry(stream.clone()).or_insert_with(new);
         state.heard = Some(now);
         if !doubtful || !state.ledger.known(batch.seq) {
             state.both().into_iter().for_each(|ledger| ledger.raise_floor(base));
@@ -239,11 +240,12 @@ impl Admission {
         if state.ledger.known(batch.seq) {
             self.duplicates += 1;
             state.dirty = true;
-            self.note_gaps();
+            note_gaps(&mut self.trail, &stream, state);
             return Verdict::Duplicate;
         }
         if !state.ledger.in_reach(batch.seq) {
             self.ignored += 1;
+            note_gaps(&mut self.trail, &stream, state);
             return Verdict::Ignored(format!("batch {} of {} is too far ahead", batch.seq, batch.stream));
         }
         self.suspects.of(&batch.stream).settled(batch.seq);
@@ -282,17 +284,8 @@ impl Admission {
                 Verdict::Refused(refusal)
             }
         };
-        self.note_gaps();
+        note_gaps(&mut self.trail, &stream, state);
         verdict
-    }
-
-    fn note_gaps(&mut self) {
-        for (stream, state) in &mut self.streams {
-            state.learned.take_gaps();
-            for (from, to) in state.ledger.take_gaps() {
-                self.trail.note(|| Note::Lost { stream: stream.clone(), from, to });
-            }
-        }
     }
 
     fn foreign(&self, batch: &Batch) -> Option<String> {
@@ -306,8 +299,8 @@ impl Admission {
     pub fn consumed(&mut self, stream: &StreamId, seq: u64) {
         if let Some(state) = self.streams.get_mut(stream) {
             state.dirty |= state.ledger.consume(seq);
+            note_gaps(&mut self.trail, stream, state);
         }
-        self.note_gaps();
     }
 
     /// A consumed batch was handed to an update whole, or dropped: a checkpoint may know of it.
@@ -380,11 +373,20 @@ impl Admission {
     }
 }
 
-fn in_time(batch: &Batch, life: u32, newest: u64, accept: Accept) -> Result<(), Refusal> {
+fn note_gaps(trail: &mut Trail, stream: &StreamId, state: &mut Stream) {
+    state.learned.take_gaps();
+    for (from, to) in state.ledger.take_gaps() {
+        trail.note(|| Note::Lost { stream: stream.clone(), from, to });
+    }
+}
+
+fn in_time(batch: &Batch, life: u32, newest: Option<u64>, accept: Accept) -> Result<(), Refusal> {
     let stale = |what: String| Err(Refusal::Stale(format!("batch {} of {} {what}", batch.seq, batch.stream)));
     let of_this_life = batch.life == life;
-    let version = batch.fragments.iter().flat_map(|fragment| &fragment.steps).map(|step| step.version).max();
-    if let Some(version) = version.filter(|&version| of_this_life && newest < version) {
+    let versions = || batch.fragments.iter().flat_map(|fragment| &fragment.steps).map(|step| step.version);
+    if let (Some(version), Some(newest), true) = (versions().max(), newest, of_this_life)
+        && newest < version
+    {
         return stale(format!(
             "was decided by version {version}, which this life has not published; its newest is {newest}"
         ));
@@ -397,6 +399,12 @@ fn in_time(batch: &Batch, life: u32, newest: u64, accept: Accept) -> Result<(), 
         Accept::Phase(open) if open == 0 || batch.phase != open => {
             stale(format!("is of phase {}; its stream's open phase is {open} (0: none)", batch.phase))
         }
-        Accept::Life | Accept::Phase(_) => Ok(()),
+        Accept::Phase(open) => match (versions().min(), newest) {
+            (Some(version), Some(newest)) if version < newest => {
+                stale(format!("was decided by version {version}; phase {open} is of version {newest}"))
+            }
+            _ => Ok(()),
+        },
+        Accept::Life => Ok(()),
     }
 }

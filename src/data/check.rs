@@ -5,12 +5,16 @@ use crate::contract::{Contract, Hash};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// No number to learn from is larger in SI units: one that is has to be a mistake, and would drown all others in running
+/// statistics. Two of them add up to a finite `f32`.
+const MOST: f32 = 1e6;
+
 /// Why a batch is refused, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Shapes or codes that do not fit.
     Malformed(String),
-    /// NaN or infinity.
+    /// NaN, infinity, or beyond [`MOST`].
     NonFinite(String),
     /// Older life or closed phase.
     Stale(String),
@@ -36,7 +40,7 @@ fn require(holds: bool, sentence: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(Refusal::Malformed(sentence())) }
 }
 
-/// Refuses a batch that is of another contract, malformed or not finite, in this order.
+/// Refuses a batch that is of another contract, malformed or not finite (1e6 at most), in this order.
 /// `contract_hash` is the hash of `contract`. Whether the batch is stale is for [`super::Admission`] to say.
 pub fn check(batch: &Batch, contract: &Contract, contract_hash: &Hash) -> Result<(), Refusal> {
     if batch.contract_hash != *contract_hash {
@@ -181,35 +185,48 @@ pub(super) fn follows(step: &Transition, next: &Transition) -> bool {
     }
 }
 
+/// Refuses the first number that nothing may learn from.
+fn sound(floats: &[f32], what: impl FnOnce() -> String) -> Checked {
+    match floats.iter().find(|float| !(-MOST..=MOST).contains(*float)) {
+        None => Ok(()),
+        Some(found) => {
+            Err(Refusal::NonFinite(format!("{} holds {found}; a finite number of at most {MOST} is right", what())))
+        }
+    }
+}
+
 fn finite(batch: &Batch) -> Checked {
-    let all = |floats: &[f32]| floats.iter().all(|float| float.is_finite());
-    let require = |holds: bool, sentence: &dyn Fn() -> String| {
-        if holds { Ok(()) } else { Err(Refusal::NonFinite(sentence())) }
+    let stamped = |stamp_secs: f64, what: &dyn Fn() -> String| match stamp_secs.is_finite() {
+        true => Ok(()),
+        false => Err(Refusal::NonFinite(format!("{} has the time {stamp_secs}, which is not finite", what()))),
     };
     for fragment in &batch.fragments {
-        let env = fragment.env;
-        require(all(&fragment.observations) && fragment.finals.iter().all(|last| all(&last.observation)), &|| {
-            format!("an observation of env {env} is not finite")
-        })?;
+        let observation = || format!("an observation of env {}", fragment.env);
+        sound(&fragment.observations, observation)?;
+        for last in &fragment.finals {
+            sound(&last.observation, observation)?;
+        }
         for step in &fragment.steps {
+            let Transition { reward, choice, episode, t, .. } = step;
+            let what = || format!("env {} episode {episode} t {t}", fragment.env);
+            sound(&[*reward], || format!("the reward of {}", what()))?;
+            sound(&choice.proposal, what)?;
+            sound(&choice.action, what)?;
             let scalars = [
-                step.reward,
-                step.choice.log_prob_action,
-                step.choice.log_prob_option,
-                step.choice.log_prob_termination,
-                step.choice.log_prob_mixture,
-                step.choice.termination_prob,
+                choice.log_prob_action,
+                choice.log_prob_option,
+                choice.log_prob_termination,
+                choice.log_prob_mixture,
+                choice.termination_prob,
             ];
-            let holds =
-                all(&scalars) && all(&step.choice.proposal) && all(&step.choice.action) && step.stamp_secs.is_finite();
-            require(holds, &|| {
-                format!("env {env} episode {} t {} holds a number that is not finite", step.episode, step.t)
-            })?;
+            sound(&scalars, what)?;
+            stamped(step.stamp_secs, &what)?;
         }
     }
     for stats in &batch.episodes {
-        let holds = all(&[stats.episode_return, stats.final_error]) && stats.stamp_secs.is_finite();
-        require(holds, &|| format!("the statistics of env {} episode {} are not finite", stats.env, stats.episode))?;
+        let what = || format!("the statistics of env {} episode {}", stats.env, stats.episode);
+        sound(&[stats.episode_return, stats.final_error], what)?;
+        stamped(stats.stamp_secs, &what)?;
     }
     Ok(())
 }

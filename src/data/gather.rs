@@ -125,13 +125,27 @@ impl Gather {
                 }
             }
         }
+        let rows = self.hand_out(rows);
+        self.refill();
+        Some(rows)
+    }
+
+    /// All rows, and all that waits, in the order of [`Self::take`]: where no update comes any more.
+    pub fn drain(&mut self) -> Vec<Gathered> {
+        while let Some(batch) = self.waiting.pop_front() {
+            self.admit(batch);
+        }
+        let rows = self.store.drain(..).collect();
+        self.hand_out(rows)
+    }
+
+    fn hand_out(&mut self, mut rows: Vec<Gathered>) -> Vec<Gathered> {
         self.counters.taken += steps(&rows);
         self.stored = steps(&self.store);
-        self.refill();
         rows.sort_by(|a, b| {
             (&a.stream, a.fragment.env, a.fragment.first).cmp(&(&b.stream, b.fragment.env, b.fragment.first))
         });
-        Some(rows)
+        rows
     }
 
     /// Transitions in the store.
@@ -154,18 +168,19 @@ impl Gather {
         let before = self.moved.len();
         while self.has_room() {
             let Some(batch) = self.waiting.pop_front() else { break };
-            self.stored += batch.steps();
-            self.counters.gathered += batch.steps();
-            self.moved.push((batch.stream.clone(), batch.seq));
-            self.inside.push_back((batch.stream.clone(), batch.seq));
-            let (stream, seq) = (batch.stream, batch.seq);
-            self.store.extend(batch.fragments.into_iter().map(|fragment| Gathered {
-                stream: stream.clone(),
-                seq,
-                fragment,
-            }));
+            self.admit(batch);
         }
         self.moved.len() - before
+    }
+
+    fn admit(&mut self, batch: Batch) {
+        self.stored += batch.steps();
+        self.counters.gathered += batch.steps();
+        self.moved.push((batch.stream.clone(), batch.seq));
+        self.inside.push_back((batch.stream.clone(), batch.seq));
+        let (stream, seq) = (batch.stream, batch.seq);
+        let row = |fragment| Gathered { stream: stream.clone(), seq, fragment };
+        self.store.extend(batch.fragments.into_iter().map(row));
     }
 
     fn has_room(&self) -> bool {

@@ -25,6 +25,7 @@ const SEEDED: &str = "learn::tests::updates::a_seeded_update_repeats_to_the_byte
 const FIXED_POINT: &str = "learn::osac::tests::theorems::the_oracles_values_are_the_fixed_point_of_the_targets";
 const BELIEFS: &str = "learn::osac::tests::values::responsibilities_are_the_posterior_under_the_present_actor";
 const REPLAYED: &str = "learn::osac::tests::values::ends_ages_and_last_observations_reach_the_critics";
+const TEMPERATURE: &str = "learn::osac::tests::temperatures::an_entropy_below_its_target_raises_its_temperature";
 const RECORDED: &str = "node::rollout::tests::each_step_leads_where_the_arm_went";
 const CUT: &str = "option::tests::half_step::no_trace_crosses_a_cut";
 const ORDER: &str = "replay::tests::trees::three_leaves_are_found_in_their_order";
@@ -34,7 +35,7 @@ const EMPTY: &str = "replay::tests::trees::a_leaf_of_zero_is_never_found";
 const HIGHEST: &str = "replay::tests::store::new_steps_get_the_highest_priority_so_far";
 
 /// Switch, where the mistake was found, and the test that notices it.
-const DEFECTS: [(&str, &str, &str); 34] = [
+const DEFECTS: [(&str, &str, &str); 35] = [
     // Option process and half-step returns.
     ("redrawn_at_every_step", "DeepRL's IOPG takes the mask of goals for that of starts", FILTER),
     ("trace_crosses_an_end", "skrl#449: advantages leak over episodes", CUT),
@@ -68,6 +69,7 @@ const DEFECTS: [(&str, &str, &str); 34] = [
     ("one_value_for_all_options", "MOC's deep code uses the executed option's value for all", FIXED_POINT),
     ("ends_before_it_ran", "Rainy's AOC: termination of the new option", BELIEFS),
     ("masked_by_its_own_end", "option-critic-pytorch#1: termination masked with the wrong end", BELIEFS),
+    ("target_entropy_turned", "lerobot#1871: the target entropy with the other sign", TEMPERATURE),
     ("replayed_time_limit_is_terminal", "DeepRL and AOC: time limits as ends", REPLAYED),
     // Replay.
     ("tree_of_any_size", "cleanrl#546: order of leaves", ORDER),

@@ -21,6 +21,10 @@ pub trait Algorithm: Send {
     fn pulse(&self) -> Arc<AtomicU64>;
     /// One update from rows, sorted by the caller; `version` is the one that was published last.
     fn learn(&mut self, rows: Vec<Gathered>, version: u64) -> Result<Metrics>;
+    /// Keeps rows in its replay without learning from them; what has none has no use for them.
+    fn remember(&mut self, _rows: &[Gathered]) -> Result<()> {
+        Ok(())
+    }
     /// What a checkpoint keeps beside the snapshot.
     fn save(&self) -> Vectors;
     /// What it remembers, for a file of its own; none where nothing is.
@@ -85,6 +89,9 @@ impl Algorithm for HsPpo {
         fits.take_policy(&snapshot.parameters, &mut state.parameters);
         if fits.normaliser {
             state.observations = state::moments(saved, state::OBSERVATIONS)?;
+        }
+        if fits.critic() {
+            state.returns = state::moments(saved, state::RETURNS)?;
         }
         Self::restore(self, state)
     }

@@ -181,7 +181,7 @@ impl HsPpo {
         let mut returns = self.returns.clone();
         returns.merge(&past_returns(&gathered, self.config.gamma))?;
         let mut observations = self.observations.clone();
-        observations.merge(&gathered.observations[..count * self.contract.obs_size()])?;
+        observations.merge_observations(&gathered.observations[..count * self.contract.obs_size()])?;
 
         let mut input = gathered.observations.clone();
         self.normaliser().apply(&mut input);

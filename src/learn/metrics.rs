@@ -36,6 +36,12 @@ pub(super) fn std(values: &[f64]) -> f64 {
     (square / (values.len() - 1) as f64).sqrt()
 }
 
+/// Share of the variance of what was wanted that is not in the residual; 0 where all is the same.
+pub(super) fn explained_variance(wanted: &[f64], residual: &[f64]) -> f64 {
+    let spread = std(wanted).powi(2);
+    if spread == 0.0 { 0.0 } else { 1.0 - std(residual).powi(2) / spread }
+}
+
 /// Nearest-rank quantile of values sorted in place; 0 for none.
 pub(super) fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);

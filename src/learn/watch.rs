@@ -3,7 +3,7 @@
 use super::estimate::Estimated;
 use super::hs_ppo::Prepared;
 use super::loss::{Losses, OptionLosses, Weights};
-use super::metrics::{Metrics, mean, quantile, std};
+use super::metrics::{Metrics, explained_variance, mean, quantile, std};
 use crate::config::HsPpo;
 use crate::data::Forced;
 
@@ -12,7 +12,7 @@ pub(super) struct Seen {
     numbers: Vec<f64>,
 }
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "losses/policy_loss",
     "losses/value_loss",
     "losses/entropy",
@@ -23,6 +23,7 @@ const NAMES: [&str; 10] = [
     "options/load_balance_kl",
     "options/approx_kl",
     "options/clipfrac",
+    "options/anchor_kl",
 ];
 const APPROX_KL: usize = 3;
 const OPTION_APPROX_KL: usize = 8;
@@ -37,7 +38,8 @@ impl Seen {
             + weights.entropy * losses.entropy
             + weights.anchor * losses.anchor.unwrap_or(0.0);
         if let Some(OptionLosses { policy, entropy, load_balance }) = &losses.options {
-            numbers.extend([policy.loss, *entropy, *load_balance, policy.kl, policy.share]);
+            let anchor = losses.anchor.unwrap_or(0.0);
+            numbers.extend([policy.loss, *entropy, *load_balance, policy.kl, policy.share, anchor]);
             total += weights.option_policy * policy.loss
                 + weights.option_entropy * entropy
                 + weights.load_balance * load_balance;
@@ -99,8 +101,7 @@ pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, lr: f64, versi
     }
     let targets: Vec<f64> = estimated.estimates.iter().map(|estimate| estimate.target).collect();
     let residual: Vec<f64> = targets.iter().zip(&estimated.values).map(|(target, value)| target - value).collect();
-    let spread = std(&targets).powi(2);
-    all.push("losses/explained_variance", if spread == 0.0 { 0.0 } else { 1.0 - std(&residual).powi(2) / spread });
+    all.push("losses/explained_variance", explained_variance(&targets, &residual));
     all.push("losses/grad_norm", watched.norm / taken);
     all.push("losses/gradient_steps", watched.steps as f64);
     all.push("losses/skipped_minibatches", watched.skipped as f64);
@@ -108,7 +109,11 @@ pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, lr: f64, versi
     all.push("losses/advantage_std", std(&raw_advantages(estimated)));
     all.push("charts/learning_rate", lr);
     all.push("charts/reward_scale", prepared.scale.reward);
-    lags(&mut all, prepared, version);
+    lags(&mut all, gathered.steps.iter().map(|step| version - step.version).collect());
+    for (name, logs) in [("lag/ess_action", &estimated.log_rho_action), ("lag/ess_option", &estimated.log_rho_option)] {
+        let (sum, square) = logs.iter().map(|log| log.exp()).fold((0.0, 0.0), |(s, q), rho| (s + rho, q + rho * rho));
+        all.push(name, sum * sum / square / count); // effective sample size over N: what is left after weighing
+    }
 
     let share = |holds: &dyn Fn(usize) -> bool| (0..gathered.steps.len()).filter(|&row| holds(row)).count() as f64;
     let running = |row: usize| estimated.arrivals[row].running;
@@ -138,20 +143,14 @@ fn value_spread(q: &[f32], options: usize) -> f64 {
     mean(all.chunks_exact(options).map(range)) / std(&all).max(f64::MIN_POSITIVE)
 }
 
-/// Lag in versions, and what is left of the data after weighing (effective sample size over N).
-fn lags(all: &mut Metrics, prepared: &Prepared<'_>, version: u64) {
-    let Prepared { gathered, estimated, .. } = prepared;
-    let lags: Vec<u64> = gathered.steps.iter().map(|step| version - step.version).collect();
+/// How old steps were when they were taken in [versions].
+pub(super) fn lags(all: &mut Metrics, lags: Vec<u64>) {
     all.push("lag/mean", mean(lags.iter().map(|&lag| lag as f64)));
     all.push("lag/max", lags.iter().max().copied().unwrap_or(0) as f64);
     all.push("lag/min", lags.iter().min().copied().unwrap_or(0) as f64);
     for (name, range) in [("0", 0..1), ("1", 1..2), ("2_3", 2..4), ("4_7", 4..8), ("8_up", 8..u64::MAX)] {
         let inside = lags.iter().filter(|lag| range.contains(lag)).count();
         all.push(format!("lag/histogram_{name}"), inside as f64 / lags.len() as f64);
-    }
-    for (name, logs) in [("lag/ess_action", &estimated.log_rho_action), ("lag/ess_option", &estimated.log_rho_option)] {
-        let (sum, square) = logs.iter().map(|log| log.exp()).fold((0.0, 0.0), |(s, q), rho| (s + rho, q + rho * rho));
-        all.push(name, sum * sum / square / logs.len() as f64);
     }
 }
 

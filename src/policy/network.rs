@@ -74,8 +74,7 @@ pub struct Heads {
     pub termination: Tensor,
     /// Logits of the policy over options, `[N, K]`.
     pub over_options: Tensor,
-    /// log standard deviations before tanh, `[N, K, A]`, or `[1, K, A]` where they are the same in all states; clamped to
-    /// [`LOG_STD_RANGE`].
+    /// log standard deviations before tanh, `[N, K, A]`, or `[1, K, A]` where they are the same in all states; not clamped.
     pub log_std: Tensor,
 }
 
@@ -201,8 +200,7 @@ impl Network {
             log_std: match &self.log_std {
                 Some((parameter, _)) => parameter.unsqueeze(0),
                 None => heads.narrow(1, k * a + 2 * k, k * a).view([-1, k, a]),
-            }
-            .clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1),
+            },
         }
     }
 

@@ -87,6 +87,11 @@ impl Outputs {
         &self.log_std[state + option * self.action..][..self.action]
     }
 
+    /// The same before they are clamped, A floats; off-policy alone, where they are outputs.
+    pub fn raw_log_std(&self, row: usize, option: usize) -> &[f32] {
+        &self.row(row)[self.options * (self.action + 2) + option * self.action..][..self.action]
+    }
+
     /// An option's termination logit.
     pub fn termination(&self, row: usize, option: usize) -> f64 {
         f64::from(self.row(row)[self.options * self.action + option])

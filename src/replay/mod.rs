@@ -11,5 +11,6 @@ mod tests;
 
 pub use draw::{Draw, Picked, importance};
 pub use limiter::Limiter;
+pub use state::spoiled;
 pub use store::{Priority, Replay, Shape, Step, StepId};
 pub use sum_tree::SumTree;

@@ -97,6 +97,11 @@ impl Replay {
     }
 }
 
+/// Says what can be done about a replay that cannot be used.
+pub fn spoiled(error: &Error) -> Error {
+    Error::invalid(format!("{error}; --without-replay goes on with the rest, and learns from new steps alone"))
+}
+
 fn small(row: &Row) -> [u32; OPTION] {
     let Row { at, left, option_prev, codes, age, kind, .. } = *row;
     let (at, left) = (u32::from(at), u32::from(left));

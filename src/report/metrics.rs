@@ -67,13 +67,13 @@ impl Recorder {
     pub fn open(folder: &Path, life: u32, env_steps: u64) -> Result<Self> {
         let now = SystemTime::now();
         let metrics_path = folder.join(METRICS);
-        let metrics = open_at_end(&metrics_path).map_err(Error::io(&metrics_path))?;
+        let metrics = open_at_end(&metrics_path).map_err(Error::of_run(&metrics_path))?;
         // TensorBoard reads the files in the order of their names: a clock that was set back must not change it.
         let before = event_files(folder).max().map_or(0, |nanos| nanos + 1);
         let nanos = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()).max(before);
         let events_path = folder.join(format!("events.out.tfevents.{nanos}.{}", std::process::id()));
-        let mut events = File::create_new(&events_path).map_err(Error::io(&events_path))?;
-        events.write_all(&events::header(now, env_steps.saturating_add(1))).map_err(Error::io(&events_path))?;
+        let mut events = File::create_new(&events_path).map_err(Error::of_run(&events_path))?;
+        events.write_all(&events::header(now, env_steps.saturating_add(1))).map_err(Error::of_run(&events_path))?;
         Ok(Self { metrics, metrics_path, events, events_path, life })
     }
 
@@ -89,10 +89,10 @@ impl Recorder {
         let mut line = serde_json::to_vec(&Line { clock, life: self.life, values })
             .map_err(|error| Error::invalid(format!("a record cannot be written as JSON: {error}")))?;
         line.push(b'\n');
-        self.metrics.write_all(&line).map_err(Error::io(&self.metrics_path))?;
+        self.metrics.write_all(&line).map_err(Error::of_run(&self.metrics_path))?;
         let values = values.iter().map(|(name, value)| (name.as_ref(), *value));
         let event = events::scalars(SystemTime::now(), clock.env_steps, values);
-        self.events.write_all(&event).map_err(Error::io(&self.events_path))
+        self.events.write_all(&event).map_err(Error::of_run(&self.events_path))
     }
 }
 
@@ -109,8 +109,7 @@ fn open_at_end(path: &Path) -> std::io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-    file.set_len(whole as u64)?;
+    file.set_len(whole(&text).len() as u64)?;
     file.seek(SeekFrom::End(0))?;
     Ok(file)
 }
@@ -152,6 +151,48 @@ pub fn read(path: &Path) -> Result<Vec<Row>> {
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// Follows a `metrics.jsonl` from where it ends now.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    /// Bytes up to the end of the last line that was read, or was there before.
+    read: u64,
+}
+
+impl Tail {
+    /// That of a run folder. What is in it now is left out; it may not be there yet.
+    pub fn new(folder: &Path) -> Self {
+        let path = folder.join(METRICS);
+        let read = fs::read(&path).map_or(0, |bytes| whole(&bytes).len()) as u64;
+        Self { path, read }
+    }
+
+    /// The last whole record of those that were added since the last call; reads no more than was added.
+    pub fn newest(&mut self) -> Result<Option<Row>> {
+        let length = fs::metadata(&self.path).map_or(0, |file| file.len());
+        if length <= self.read {
+            return Ok(None);
+        }
+        let mut added = Vec::new();
+        let mut read = || {
+            let mut file = File::open(&self.path)?;
+            file.seek(SeekFrom::Start(self.read))?;
+            file.read_to_end(&mut added)
+        };
+        read().map_err(Error::io(&self.path))?;
+        let lines = whole(&added);
+        self.read += lines.len() as u64;
+        let Some(last) = String::from_utf8_lossy(lines).lines().last().map(parse) else { return Ok(None) };
+        let nonsense = || Error::invalid(format!("{}: its last line is no record of metrics", self.path.display()));
+        last.ok_or_else(nonsense).map(Some)
+    }
+}
+
+/// The lines that have their end.
+fn whole(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1)]
 }
 
 fn parse(line: &str) -> Option<Row> {
@@ -215,6 +256,56 @@ mod tests {
         write(3..6, 2.0);
         let seen: Vec<_> = read(&path).unwrap().iter().map(|row| (row.clock.updates, row.values["v"])).collect();
         assert_eq!(seen, [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0), (5, 2.0)]);
+    }
+
+    #[test]
+    fn what_follows_a_run_reads_what_was_added_alone_and_whole_lines_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(METRICS);
+        let mut absent = Tail::new(folder.path());
+        assert_eq!(absent.newest().unwrap(), None);
+        let line = |update: u64| format!("{{\"updates\":{update},\"env_steps\":{},\"wall_secs\":0}}\n", 2048 * update);
+        // Another life's, the last of them torn by its kill: none of it is parsed.
+        fs::write(&path, "no record\n{\"upd").unwrap();
+        let mut tail = Tail::new(folder.path());
+        assert_eq!(tail.newest().unwrap(), None, "old rows say nothing");
+        Recorder::open(folder.path(), 2, 0).unwrap();
+        let append =
+            |text: &str| OpenOptions::new().append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        let mut newest = |text: &str| {
+            append(text);
+            tail.newest().unwrap().map(|row| row.clock.updates)
+        };
+        assert_eq!(newest(&line(1)), Some(1));
+        assert_eq!(newest(""), None);
+        assert_eq!(newest(&(line(2) + &line(3))), Some(3));
+        let (head, rest) = (&line(4)[..9], &line(4)[9..]);
+        assert_eq!(newest(head), None);
+        assert_eq!(newest(rest), Some(4));
+        // It is not read again: what stood there may be anything.
+        let length = fs::metadata(&path).unwrap().len() as usize;
+        fs::write(&path, "x".repeat(length) + &line(5)).unwrap();
+        assert_eq!(newest(""), Some(5));
+        append("{}\n");
+        assert!(
+            tail.newest().unwrap_err().to_string().ends_with("metrics.jsonl: its last line is no record of metrics")
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_told_in_a_sentence_that_ends_the_training() {
+        let folder = tempfile::tempdir().unwrap();
+        let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+        for metrics_full in [true, false] {
+            let mut recorder = Recorder::open(folder.path(), 1, 0).unwrap();
+            *(if metrics_full { &mut recorder.metrics } else { &mut recorder.events }) = full();
+            let error = recorder.record(clock(1), &[("a", 0.0)]).unwrap_err();
+            let name = if metrics_full { "metrics.jsonl" } else { "events.out" };
+            assert!(
+                matches!(&error, Error::Invalid(told) if told.contains("no space left") && told.contains(name)),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub mod verdict;
 pub use curve::{Curve, draw};
 pub use evaluation::{Evaluation, OptionUse};
 pub use latency::{Answers, Latency, answers, latencies};
-pub use metrics::{Clock, Recorder, Row, names, read};
+pub use metrics::{Clock, Recorder, Row, Tail, names, read};
 pub use paired::{Pairs, Rehearsal};
 pub use progress::{Progress, Status, line};
 pub use speed::{Speed, busy, speeds, times};

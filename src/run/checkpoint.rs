@@ -77,12 +77,14 @@ impl Checkpoint {
 }
 
 /// Saves a checkpoint as `checkpoints/<updates>` and then deletes all but the newest `keep` (at least one) and the best.
-/// Whole or not at all: the files are on the disk before their folder gets its name. Returns the folder.
-pub fn save(run: &RunDir, checkpoint: &Checkpoint, keep: usize) -> Result<PathBuf> {
+/// Whole or not at all: the files are on the disk before their folder gets its name. Calls `written` as it gets on.
+/// Returns the folder.
+pub fn save(run: &RunDir, checkpoint: &Checkpoint, keep: usize, written: &dyn Fn()) -> Result<PathBuf> {
     let folder = run.checkpoint_folder();
     let files = checkpoint.encode()?;
     tidy(&folder)?;
-    let saved = install(&folder, &format!("{:010}", checkpoint.snapshot.updates), &files, disk::write)?;
+    let name = format!("{:010}", checkpoint.snapshot.updates);
+    let saved = install(&folder, &name, &files, |path, bytes| disk::write(path, bytes, written))?;
     prune(&folder, keep)?;
     Ok(saved)
 }
@@ -97,10 +99,10 @@ pub(super) fn install(
     let (target, writing) = (folder.join(name), folder.join(format!("{WRITING}{name}")));
     let replaced = folder.join(format!("{REPLACED}{name}"));
     let attempt = || -> Result<()> {
-        fs::create_dir(&writing).map_err(|error| disk::explain(&writing, error))?;
+        fs::create_dir(&writing).map_err(Error::of_run(&writing))?;
         for (file, bytes) in files {
             let path = writing.join(file);
-            write(&path, bytes).map_err(|error| disk::explain(&path, error))?;
+            write(&path, bytes).map_err(Error::of_run(&path))?;
         }
         let swap = || -> io::Result<()> {
             disk::sync_folder(&writing)?;
@@ -110,7 +112,7 @@ pub(super) fn install(
             fs::rename(&writing, &target)?;
             disk::sync_folder(folder)
         };
-        swap().map_err(|error| disk::explain(&target, error))
+        swap().map_err(Error::of_run(&target))
     };
     let outcome = attempt();
     tidy(folder)?;
@@ -119,8 +121,8 @@ pub(super) fn install(
 
 /// Clears what a killed learner left: deletes half-written folders, and puts back what was about to be replaced.
 pub(super) fn tidy(folder: &Path) -> Result<()> {
-    for entry in fs::read_dir(folder).map_err(|error| disk::explain(folder, error))? {
-        let path = entry.map_err(|error| disk::explain(folder, error))?.path();
+    for entry in fs::read_dir(folder).map_err(Error::of_run(folder))? {
+        let path = entry.map_err(Error::of_run(folder))?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let target = name.strip_prefix(REPLACED).map(|name| folder.join(name));
         match target {
@@ -129,7 +131,7 @@ pub(super) fn tidy(folder: &Path) -> Result<()> {
             None if name.starts_with(WRITING) => fs::remove_dir_all(&path),
             None => Ok(()),
         }
-        .map_err(|error| disk::explain(&path, error))?;
+        .map_err(Error::of_run(&path))?;
     }
     Ok(())
 }
@@ -139,7 +141,7 @@ fn prune(folder: &Path, keep: usize) -> Result<()> {
     let best = dir::best(&found);
     let old = found.len().saturating_sub(keep.max(1));
     for (_, path) in found.iter().take(old).filter(|(_, path)| Some(path.as_path()) != best) {
-        fs::remove_dir_all(path).map_err(|error| disk::explain(path, error))?;
+        fs::remove_dir_all(path).map_err(Error::of_run(path))?;
     }
     Ok(())
 }

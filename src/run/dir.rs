@@ -51,19 +51,19 @@ impl RunDir {
     /// The same, at a path of the caller's choice.
     pub fn create_at(path: &Path, config_yaml: &str) -> Result<Self> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(|error| disk::explain(parent, error))?;
+        fs::create_dir_all(parent).map_err(Error::of_run(parent))?;
         fs::create_dir(path).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
                 Error::invalid(format!("the run folder {} exists already; a new run needs a new one", path.display()))
             }
-            _ => disk::explain(path, error),
+            _ => Error::of_run(path)(error),
         })?;
         for folder in [CHECKPOINTS, LOGS] {
-            fs::create_dir(path.join(folder)).map_err(|error| disk::explain(&path.join(folder), error))?;
+            fs::create_dir(path.join(folder)).map_err(Error::of_run(&path.join(folder)))?;
         }
         disk::replace(path, LIFE, b"0\n")?;
         disk::replace(path, CONFIG, config_yaml.as_bytes())?;
-        disk::sync_folder(parent).map_err(|error| disk::explain(parent, error))?;
+        disk::sync_folder(parent).map_err(Error::of_run(parent))?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -76,7 +76,7 @@ impl RunDir {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(Error::invalid(format!("there is no run folder {}", path.display())));
             }
-            Err(error) => return Err(disk::explain(&path, error)),
+            Err(error) => return Err(Error::of_run(&path)(error)),
         }
         match [CONFIG, LIFE, CHECKPOINTS].into_iter().find(|name| !path.join(name).exists()) {
             Some(missing) => Err(Error::invalid(format!("{} is no run folder: it has no {missing}", path.display()))),
@@ -102,7 +102,7 @@ impl RunDir {
     /// The configuration as text.
     pub fn config_yaml(&self) -> Result<String> {
         let path = self.path.join(CONFIG);
-        fs::read_to_string(&path).map_err(|error| disk::explain(&path, error))
+        fs::read_to_string(&path).map_err(Error::of_run(&path))
     }
 
     /// Replaces the configuration, at once for every reader.
@@ -113,7 +113,7 @@ impl RunDir {
     /// Starts of the learner so far; 0 before the first.
     pub fn life(&self) -> Result<u32> {
         let path = self.path.join(LIFE);
-        let text = fs::read_to_string(&path).map_err(|error| disk::explain(&path, error))?;
+        let text = fs::read_to_string(&path).map_err(Error::of_run(&path))?;
         text.trim().parse().map_err(|_| {
             Error::invalid(format!(
                 "{} holds `{}`; it should hold a whole number below 2^32",
@@ -125,14 +125,14 @@ impl RunDir {
 
     /// Keeps the folder for one learner while the returned value lives. Refused while another has it.
     pub fn hold(&self) -> Result<Held> {
-        let folder = fs::File::open(&self.path).map_err(|error| disk::explain(&self.path, error))?;
+        let folder = fs::File::open(&self.path).map_err(Error::of_run(&self.path))?;
         match folder.try_lock() {
             Ok(()) => Ok(Held(folder)),
             Err(TryLockError::WouldBlock) => Err(Error::invalid(format!(
                 "the run {} is being trained by another process; wait until that ends, or stop it",
                 self.path.display()
             ))),
-            Err(TryLockError::Error(error)) => Err(disk::explain(&self.path, error)),
+            Err(TryLockError::Error(error)) => Err(Error::of_run(&self.path)(error)),
         }
     }
 
@@ -141,7 +141,7 @@ impl RunDir {
     pub fn start_life(&self) -> Result<u32> {
         let config = self.path.join(CONFIG);
         let lock = OpenOptions::new().read(true).write(true).open(&config);
-        let lock = lock.and_then(|file| file.lock().map(|()| file)).map_err(|error| disk::explain(&config, error))?;
+        let lock = lock.and_then(|file| file.lock().map(|()| file)).map_err(Error::of_run(&config))?;
         let life = self.life()?.checked_add(1).ok_or_else(|| {
             Error::invalid(format!("the learner of {} has had all its 2^32 - 1 lives", self.path.display()))
         })?;
@@ -180,8 +180,8 @@ impl RunDir {
 /// Folders whose names are numbers, in their order.
 pub(super) fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|error| disk::explain(folder, error))? {
-        let path = entry.map_err(|error| disk::explain(folder, error))?.path();
+    for entry in fs::read_dir(folder).map_err(Error::of_run(folder))? {
+        let path = entry.map_err(Error::of_run(folder))?.path();
         let updates = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
         found.extend(updates.map(|updates| (updates, path)));
     }

@@ -2,30 +2,20 @@
 
 use crate::error::{Error, Result};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Ties a system error to its path; the kinds that a person meets are told in a sentence.
-pub(super) fn explain(path: &Path, error: io::Error) -> Error {
-    let path_text = path.display();
-    match error.kind() {
-        ErrorKind::ReadOnlyFilesystem => {
-            Error::invalid(format!("{path_text} is on a read-only file system; a run folder must be writable"))
-        }
-        ErrorKind::PermissionDenied => Error::invalid(format!(
-            "this user may not open {path_text}; a run folder must belong to the user who trains"
-        )),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            Error::invalid(format!("there is no space left to write {path_text}; free some and resume the run"))
-        }
-        _ => Error::io(path)(error),
-    }
-}
+/// What is waited for at once [bytes]; a slow card takes a second for it.
+pub(super) const PIECE: usize = 8 << 20;
 
-/// Writes a new file and waits until it is on the disk.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a new file and waits until it is on the disk. Calls `written` after each piece that is.
+pub(super) fn write(path: &Path, bytes: &[u8], written: &dyn Fn()) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(bytes)?;
+    for piece in bytes.chunks(PIECE) {
+        file.write_all(piece)?;
+        file.sync_data()?;
+        written();
+    }
     file.sync_all()
 }
 
@@ -37,8 +27,8 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
 /// Replaces `folder/name` whole: a reader sees the old bytes or the new ones.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (path, new) = (folder.join(name), folder.join(format!(".{name}.new")));
-    write(&new, bytes)
+    write(&new, bytes, &|| {})
         .and_then(|()| fs::rename(&new, &path))
         .and_then(|()| sync_folder(folder))
-        .map_err(|error| explain(&path, error))
+        .map_err(Error::of_run(&path))
 }

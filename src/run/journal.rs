@@ -2,7 +2,7 @@
 //! its newest checkpoint is then known, also of streams that ended before.
 
 use super::disk;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -41,7 +41,7 @@ impl Journal {
         let path = folder.join(NAME);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            text => text.map_err(|error| disk::explain(&path, error))?,
+            text => text.map_err(Error::of_run(&path))?,
         };
         let mut newest = BTreeMap::new();
         for mark in text.lines().filter_map(|line| serde_json::from_str::<Mark>(line).ok()) {
@@ -76,7 +76,7 @@ impl Journal {
             self.lines = 0;
             return Ok(());
         }
-        self.file.write_all(&lines).map_err(|error| disk::explain(&self.folder.join(NAME), error))
+        self.file.write_all(&lines).map_err(Error::of_run(&self.folder.join(NAME)))
     }
 }
 
@@ -94,5 +94,5 @@ fn rewrite(folder: &Path, newest: &BTreeMap<(String, u64), u64>) -> Result<File>
     }
     disk::replace(folder, NAME, &text)?;
     let path = folder.join(NAME);
-    OpenOptions::new().append(true).open(&path).map_err(|error| disk::explain(&path, error))
+    OpenOptions::new().append(true).open(&path).map_err(Error::of_run(&path))
 }

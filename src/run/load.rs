@@ -2,7 +2,7 @@
 
 use super::checkpoint::{Checkpoint, LEARNER, POLICY, REPLAY};
 use super::manifest::{File, Manifest};
-use super::{disk, tensors};
+use super::tensors;
 use crate::contract::{Contract, Snapshot};
 use crate::data::Vectors;
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ fn read<T>(folder: &Path, manifest: &Manifest, name: &str, decode: impl Fn(&[u8]
         .files
         .get(name)
         .ok_or_else(|| Error::invalid(format!("the manifest in {} does not list {name}", folder.display())))?;
-    let length = fs::metadata(&path).map_err(|error| disk::explain(&path, error))?.len();
+    let length = fs::metadata(&path).map_err(Error::of_run(&path))?.len();
     if length != told.bytes {
         return Err(Error::invalid(format!(
             "{} has {length} bytes; the manifest says {}: it was cut or replaced",
@@ -91,7 +91,7 @@ fn read<T>(folder: &Path, manifest: &Manifest, name: &str, decode: impl Fn(&[u8]
             told.bytes
         )));
     }
-    let bytes = fs::read(&path).map_err(|error| disk::explain(&path, error))?;
+    let bytes = fs::read(&path).map_err(Error::of_run(&path))?;
     let found = File::of(&bytes);
     if found != *told {
         return Err(Error::invalid(format!(

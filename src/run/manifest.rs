@@ -1,6 +1,5 @@
 //! `manifest.json`: what a checkpoint is, readable by people, sealed by a hash.
 
-use super::disk;
 use crate::contract::Contract;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -91,7 +90,7 @@ impl Manifest {
     /// Reads the manifest of a checkpoint's folder; refuses another format, a cut or an edited one.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(NAME);
-        let bytes = fs::read(&path).map_err(|error| disk::explain(&path, error))?;
+        let bytes = fs::read(&path).map_err(Error::of_run(&path))?;
         let broken = |error| Error::invalid(format!("{} is cut or no manifest: {error}", path.display()));
         let Format { format } = serde_json::from_slice(&bytes).map_err(broken)?;
         if format != FORMAT {

@@ -41,7 +41,7 @@ pub(super) fn a_run(folder: &Path, robot: Robot) -> String {
     let (snapshot, config) = a_policy(robot);
     let run = RunDir::create_at(&folder.join("run"), "{}").unwrap();
     let (learner, state) = (serde_json::Value::Null, Default::default());
-    run::save(&run, &Checkpoint { snapshot, config, score: None, learner, state, replay: None }, 1).unwrap();
+    run::save(&run, &Checkpoint { snapshot, config, score: None, learner, state, replay: None }, 1, &|| {}).unwrap();
     run.path().to_str().unwrap().to_owned()
 }
 

@@ -119,6 +119,7 @@ fn replay_is_learned_from_and_still_there_after_a_resume() {
     for row in &rows {
         assert_eq!(row["replay/steps"], row["env_steps"].as_f64().unwrap(), "remembered from the first step on: {row}");
         assert_eq!(row["stream/refused"].as_f64(), Some(0.0), "{row}");
+        assert_eq!(row["stream/lost"].as_f64(), Some(0.0), "what waited at the stop is remembered: {row}");
     }
     // One gradient step a recorded step after the warm-up, give or take the slack of 256.
     let last = rows.last().unwrap();

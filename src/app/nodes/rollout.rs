@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 /// How long a service is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Batches that are held on hardware until a checkpoint has them: some hours of one arm.
+/// Batches that are held on hardware until a checkpoint has them: 55 minutes of one arm.
 const HELD_BATCHES: usize = 4096;
 
 /// Node `rollout`: acts and records, in lockstep with a simulator or on a robot's own topics.
@@ -35,7 +35,7 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     let name = if settings.id.is_empty() { node.full_name()? } else { settings.id.clone() };
     let stream = StreamId { rollout: name, incarnation: random() };
     let run_id = parse_run(&settings.run)?;
-    let seed = Seed::root(config.seed).of(Purpose::Episodes).child(settings.index).child(settings.restarts);
+    let seed = draws(&config, stream.incarnation);
     let sampling = if settings.evaluate { Sampling::MeanAction } else { Sampling::Stochastic };
     let num_envs = if settings.on_link { 1 } else { settings.num_envs };
     let leash = if settings.on_link { Some(config.guard.leash_rad) } else { config.leash_rad() };
@@ -54,6 +54,12 @@ pub(in crate::app) fn rollout(arguments: &cli::Node) -> Result<()> {
     } else {
         in_lockstep(arguments, node, &config, agent, stream)
     }
+}
+
+/// What this start of the rollout draws: no other start in the run draws the same.
+fn draws(config: &Config, incarnation: u64) -> Seed {
+    let start = u64::try_from(config.rollout.restarts).unwrap_or(incarnation);
+    Seed::root(config.seed).of(Purpose::Episodes).child(config.rollout.index).child(start)
 }
 
 fn in_lockstep(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent, stream: StreamId) -> Result<()> {
@@ -252,4 +258,20 @@ fn parse_run(run: &str) -> Result<Option<Uuid>> {
         return Ok(None);
     }
     Uuid::parse_str(run).map(Some).map_err(|error| Error::invalid(format!("rollout.run = {run:?} is no uuid: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_nobody_counts_draws_otherwise_than_the_one_before() {
+        let mut config = Config::default();
+        assert_ne!(draws(&config, 7), draws(&config, 8), "respawned by ros2 launch, or started by hand");
+        config.rollout.restarts = 3;
+        assert_eq!(draws(&config, 7), draws(&config, 8), "a training counts, and can be repeated");
+        let counted = draws(&config, 7);
+        config.rollout.restarts = 4;
+        assert_ne!(draws(&config, 7), counted);
+    }
 }

@@ -146,6 +146,47 @@ fn what_no_published_version_decided_is_refused() {
 }
 
 #[test]
+fn a_step_of_an_older_version_than_its_phases_is_stale() {
+    let mut admission = admission(1);
+    admission.published(4);
+    let mut decided = |seq, first, second| {
+        let mut batch = Batch { phase: 2, ..batch(seq, 0) };
+        (batch.fragments[0].steps[0].version, batch.fragments[0].steps[1].version) = (first, second);
+        admission.receive(batch, NOW, Accept::Phase(2))
+    };
+    assert!(matches!(decided(0, 4, 4), Verdict::Admitted(_)));
+    let refused = decided(1, 3, 4);
+    let Verdict::Refused(Refusal::Stale(sentence)) = &refused else { panic!("{refused:?}") };
+    assert!(sentence.ends_with("was decided by version 3; phase 2 is of version 4"), "{sentence}");
+    let statistics = Batch { phase: 2, fragments: vec![], ..batch(2, 0) };
+    assert!(!matches!(admission.receive(statistics, NOW, Accept::Phase(2)), Verdict::Refused(Refusal::Stale(_))));
+    assert_eq!(admission.totals().refused.stale, 2);
+}
+
+#[test]
+fn a_checkpoint_is_acknowledged_to_those_who_have_something_new_in_it() {
+    let mut admission = admission(1);
+    let other = stream("r1", 1);
+    admit(&mut admission, batch(0, 0));
+    admit(&mut admission, Batch { stream: other.clone(), ..batch(0, 0) });
+    learn(&mut admission, 0);
+    admission.acks_due(NOW);
+    admission.durable(&admission.table());
+    let told = |admission: &mut Admission| {
+        let acks = admission.acks_due(NOW);
+        acks.into_iter().map(|ack| (ack.stream, ack.durable)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut admission), [(stream("r0", 1), 1)]);
+    admission.durable(&admission.table());
+    assert_eq!(told(&mut admission), [], "the same checkpoint once more");
+    admission.consumed(&other, 0);
+    admission.learned(&other, 0);
+    admission.acks_due(NOW);
+    admission.durable(&admission.table());
+    assert_eq!(told(&mut admission), [(other, 1)]);
+}
+
+#[test]
 fn a_stream_starts_at_its_base_and_a_resumed_run_counts_what_lies_below() {
     let mut first = admission(1);
     admit(&mut first, batch(7, 5));

@@ -158,3 +158,18 @@ fn every_number_must_be_finite() {
     not_finite(|batch| batch.episodes[0].final_error = f32::NAN);
     not_finite(|batch| batch.episodes[0].stamp_secs = f64::INFINITY);
 }
+
+#[test]
+fn what_is_finite_and_absurd_is_refused_with_the_value_and_the_bound() {
+    for absurd in [1.1e6, -3e38] {
+        not_finite(|batch| batch.fragments[1].observations[5] = absurd);
+        not_finite(|batch| batch.fragments[0].finals[0].observation[1] = absurd);
+        not_finite(|batch| batch.fragments[0].steps[1].choice.action[0] = absurd);
+        not_finite(|batch| batch.episodes[0].episode_return = absurd);
+    }
+    let Err(Refusal::NonFinite(told)) = verdict(|batch| batch.fragments[0].steps[1].reward = 2e6) else { panic!() };
+    assert!(
+        told.ends_with("the reward of env 0 episode 0 t 1 holds 2000000; a finite number of at most 1000000 is right")
+    );
+    assert_eq!(verdict(|batch| batch.fragments[0].steps[1].reward = -1e6), Ok(()));
+}

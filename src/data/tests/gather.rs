@@ -2,7 +2,7 @@
 
 use super::make::{fragment, origin, stream};
 use crate::config::UpdateMode;
-use crate::data::{Batch, Fragment, Gather, Gathered, join};
+use crate::data::{Batch, Fragment, Gather, Gathered, StreamId, join};
 use proptest::prelude::*;
 
 fn batch(rollout: &str, seq: u64, fragments: Vec<Fragment>) -> Batch {
@@ -99,6 +99,19 @@ fn a_batch_is_learned_once_no_row_of_it_waits() {
     assert_eq!(gather.left(), []);
     assert_eq!(gather.drop_stream(&stream("a", 1)), 3);
     assert_eq!(gather.left(), [(stream("a", 1), 0)]);
+}
+
+#[test]
+fn at_the_end_all_is_handed_out_what_waits_included() {
+    let mut gather = Gather::new(UpdateMode::Async, 4, 8);
+    for seq in 0..4 {
+        gather.put(batch("a", seq, vec![fragment(0, seq * 3, 3, 7, 1)]));
+    }
+    assert_eq!((gather.moved().len(), gather.waiting()), (2, 2));
+    assert_eq!(shapes(&join(gather.drain())), [("a", 0, 0, 12)]);
+    let seqs = |named: Vec<(StreamId, u64)>| named.into_iter().map(|(_, seq)| seq).collect::<Vec<_>>();
+    assert_eq!((seqs(gather.moved()), seqs(gather.left())), (vec![2, 3], vec![0, 1, 2, 3]));
+    assert_eq!((gather.stored(), gather.waiting(), gather.counters().taken), (0, 0, 12));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use super::dataset::Steps;
 use crate::option::TERMINATION_LOGIT_MAX;
-use crate::policy::Heads;
+use crate::policy::{Heads, LOG_STD_RANGE};
 use tch::{Kind, Tensor};
 
 fn sum(tensor: &Tensor, axis: i64) -> Tensor {
@@ -31,6 +31,14 @@ pub(super) fn executed(values: &Tensor, steps: &Steps) -> Tensor {
 /// `V(s)`, `[N, 1]`.
 pub(super) fn value(values: &Tensor, over_options: &Tensor) -> Tensor {
     (over_options.softmax(1, Kind::Float) * values).sum_dim_intlist([1i64].as_slice(), true, Kind::Float)
+}
+
+/// `raw` within its bounds. Beyond them it has the gradient of its bound where a descent along `slope`, of the loss at what it is within
+/// them, leads back, and none where it leads on (as [`leads_back`](crate::learn::loss::leads_back)).
+fn bounded(raw: &Tensor, (low, high): (f64, f64), slope: impl Fn(&Tensor) -> Tensor) -> Tensor {
+    let clamped = raw.clamp(low, high);
+    let back = tch::no_grad(|| (slope(&clamped) * (raw - &clamped)).gt(0.0).to_kind(raw.kind()));
+    clamped + (raw - raw.detach()) * back
 }
 
 /// `r + gamma m U(o, s')` for every option, `[N, K]`. `heads` and `values` are of where the steps led. What d_min and d_max decide is not
@@ -66,12 +74,20 @@ pub(super) struct ActorLosses {
 impl ActorLosses {
     pub(super) fn new(heads: &Heads, steps: &Steps, counts: &Counts) -> Self {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
-        let apart = (steps.proposal.unsqueeze(1) - &heads.mean) / heads.log_std.exp();
-        let log_prob = sum(&(apart.square() * -0.5 - &heads.log_std - half_log_tau), 2);
+        let apart = |log_std: &Tensor| (steps.proposal.unsqueeze(1) - &heads.mean) / log_std.exp();
+        let counted = (&steps.executed * counts.action.unsqueeze(1)).unsqueeze(2);
+        let log_std = bounded(&heads.log_std, LOG_STD_RANGE, |log_std| {
+            ((apart(log_std).square() * -1.0 + 1.0) * &counted).sum_dim_intlist([0i64].as_slice(), true, Kind::Float)
+        });
+        let log_prob = sum(&(apart(&log_std).square() * -0.5 - &log_std - half_log_tau), 2);
         let log_over = heads.over_options.log_softmax(1, Kind::Float);
-        let logit = heads.termination.clamp(-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX);
+        let ended = steps.ended.unsqueeze(1);
+        let logit = bounded(&heads.termination, (-TERMINATION_LOGIT_MAX, TERMINATION_LOGIT_MAX), |logit| {
+            let beta = logit.sigmoid();
+            (&beta - &ended + (&beta - beta.square()) * &counts.going_on) * &steps.running
+        });
         // BCE(sigmoid(logit), b) = softplus(logit) - b logit
-        let likelihood = logit.softplus() - steps.ended.unsqueeze(1) * &logit;
+        let likelihood = logit.softplus() - ended * &logit;
         let termination = (likelihood + logit.sigmoid() * &counts.going_on) * &steps.running;
         let some = |mass: &Tensor| mass.sum(Kind::Float).clamp_min(1.0);
         Self {

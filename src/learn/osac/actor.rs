@@ -3,10 +3,11 @@
 use super::imagine::imagine;
 use super::losses::{Networks, Temperatures, actions, soft, value};
 use crate::config::Osac as Config;
+use crate::defect::defect;
 use crate::learn::loss::leads_back;
 use crate::learn::metrics::std;
 use crate::option::{TERMINATION_LOGIT_MAX, log_sigmoid};
-use crate::policy::{LOG_STD_RANGE, Outputs, floats};
+use crate::policy::{Outputs, floats};
 use tch::Tensor;
 
 /// N steps for the actor.
@@ -27,6 +28,8 @@ pub(super) struct ActorLosses {
     pub(super) policy: f64,
     /// `mean sum_o h_o log pi_o(a_o)`: minus the entropy.
     pub(super) log_prob: f64,
+    /// The entropy of each option's actions where it is responsible, K.
+    pub(super) entropies: Vec<f64>,
     /// For more than one option.
     pub(super) options: Option<OptionLosses>,
 }
@@ -47,7 +50,16 @@ pub(super) struct OptionLosses {
     pub(super) spread: f64,
 }
 
-/// Takes every loss of the actor, and writes the gradient of its parameters, flat.
+/// Gradient by the logs of both temperatures, of `log alpha (H - target)` (Haarnoja et al. 2018, arXiv 1812.05905, eq. 18, by the
+/// log as Stable-Baselines3 has it): an entropy below its target raises its temperature.
+pub(super) fn temperature_gradient(losses: &ActorLosses, (action, option): (f64, f64)) -> [f32; 2] {
+    let turned = if defect("target_entropy_turned") { -1.0 } else { 1.0 };
+    let over = |entropy: f64, target: f64| (entropy - turned * target) as f32;
+    [over(-losses.log_prob, action), losses.options.as_ref().map_or(0.0, |options| over(options.entropy, option))]
+}
+
+/// Takes every loss of the actor, and writes the gradient of its parameters, flat. Terminations and choices learn the slow critics'
+/// values: what an option gains by going on must not change with each step of the critics.
 pub(super) fn actor_losses(
     networks: &Networks,
     picked: &Picked,
@@ -59,16 +71,31 @@ pub(super) fn actor_losses(
     let kept = actor.forward(&picked.input);
     let outputs = Outputs::of(actor, kept.output());
     let imagined = imagine(&outputs, &picked.noise);
-    let least = networks.critics.least(&picked.input, &actions(&outputs, &imagined.action));
+    let own = actions(&outputs, &imagined.action);
+    let least = networks.critics.least(&picked.input, &own);
     let soft_values = soft(&least.value, &imagined.log_prob, alphas.action);
     let rows = outputs.len() as f64;
     let mean = |values: &[f64]| values.iter().zip(&picked.responsibility).map(|(v, h)| v * h).sum::<f64>() / rows;
+    let entropy = |option: usize| {
+        let steps = picked.responsibility.iter().zip(&imagined.log_prob).skip(option).step_by(outputs.options());
+        let (mass, sum) = steps.fold((0.0, 0.0), |(mass, sum), (h, log)| (mass + h, sum - h * log));
+        sum / mass.max(1e-6)
+    };
 
     let mut heads = vec![0.0; outputs.len() * outputs.width()];
     act(&outputs, picked, &imagined.action, &floats(&least.slope), alphas.action, &mut heads);
-    let options = (1 < actor.options()).then(|| choose(&outputs, picked, &soft_values, alphas, config, &mut heads));
+    let options = (1 < actor.options()).then(|| {
+        let slow = networks.slow_critics.least_of_own(&picked.input, &own);
+        let slow = soft(&slow, &imagined.log_prob, alphas.action);
+        choose(&outputs, picked, &slow, alphas, config, &mut heads)
+    });
     actor.backward(&kept, &heads, &[], gradient);
-    ActorLosses { policy: -mean(&soft_values), log_prob: mean(&imagined.log_prob), options }
+    ActorLosses {
+        policy: -mean(&soft_values),
+        log_prob: mean(&imagined.log_prob),
+        entropies: (0..outputs.options()).map(entropy).collect(),
+        options,
+    }
 }
 
 /// Adds the gradient of the policy's loss by means and log standard deviations. With u before tanh it is
@@ -76,18 +103,20 @@ pub(super) fn actor_losses(
 fn act(outputs: &Outputs, picked: &Picked, action: &[f32], slope: &[f32], alpha: f64, heads: &mut [f32]) {
     let (options, width) = (outputs.options(), outputs.action_size());
     let rows = outputs.len() as f64;
-    let log_stds = options * (width + 2);
+    let first_log_std = options * (width + 2);
     for (at, responsibility) in picked.responsibility.iter().enumerate() {
         let (row, option) = (at / options, at % options);
         let share = responsibility / rows;
         let out = &mut heads[row * outputs.width()..(row + 1) * outputs.width()];
-        for (joint, &log_std) in outputs.log_std(row, option).iter().enumerate() {
+        let log_stds = outputs.log_std(row, option).iter().zip(outputs.raw_log_std(row, option));
+        for (joint, (&log_std, &raw)) in log_stds.enumerate() {
             let (here, place) = (at * width + joint, option * width + joint);
             let a = f64::from(action[here]);
             let by_u = share * (alpha * 2.0 * a - (1.0 - a * a) * f64::from(slope[here]));
             out[place] = by_u as f32;
-            if LOG_STD_RANGE.0 < log_std && log_std < LOG_STD_RANGE.1 {
-                out[log_stds + place] = (by_u * log_std.exp() * f64::from(picked.noise[here]) - share * alpha) as f32;
+            let slope = by_u * log_std.exp() * f64::from(picked.noise[here]) - share * alpha;
+            if leads_back(slope, f64::from(raw), log_std) {
+                out[first_log_std + place] = slope as f32;
             }
         }
     }

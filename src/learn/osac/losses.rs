@@ -9,7 +9,7 @@
 use super::imagine::imagine;
 use crate::config::Osac as Config;
 use crate::defect::defect;
-use crate::learn::metrics::std;
+use crate::learn::metrics::{explained_variance, std};
 use crate::learn::twin::Twin;
 use crate::option::{TERMINATION_LOGIT_MAX, log_sigmoid};
 use crate::policy::{Network, Outputs, floats};
@@ -110,6 +110,8 @@ pub(super) struct CriticLoss {
     pub(super) loss: f64,
     /// Of the option that acted, mean of the twins' absolute ones, B.
     pub(super) errors: Vec<f64>,
+    /// Share of the variance of the targets of the options that acted which the twins' mean explains.
+    pub(super) explained: f64,
 }
 
 /// Takes the loss and, into the critics, its gradient. `v` is `executed_weight` on the option that acted, the rest is
@@ -121,7 +123,8 @@ pub(super) fn critic_loss(critics: &mut Twin, batch: &Drawn, targets: &[f64], co
     let delta = if config.huber_delta == 0.0 { f64::INFINITY } else { config.huber_delta };
     let pass = critics.pass(&batch.input, &batch.action);
     let mut slopes = floats(&pass.values);
-    let mut found = CriticLoss { loss: 0.0, errors: vec![0.0; rows] };
+    let mut found = CriticLoss { loss: 0.0, errors: vec![0.0; rows], explained: 0.0 };
+    let mut residual = vec![0.0; rows];
     for (at, value) in slopes.iter_mut().enumerate() {
         let pair = at % targets.len();
         let (row, acted) = (pair / options, pair % options == batch.executed[pair / options]);
@@ -131,8 +134,11 @@ pub(super) fn critic_loss(critics: &mut Twin, batch: &Drawn, targets: &[f64], co
         let slope = error.clamp(-delta, delta);
         found.loss += weight * slope * (error - 0.5 * slope);
         found.errors[row] += if acted { 0.5 * error.abs() } else { 0.0 };
+        residual[row] += if acted { 0.5 * error } else { 0.0 };
         *value = (weight * slope) as f32;
     }
+    let acted: Vec<f64> = batch.executed.iter().zip(targets.chunks_exact(options)).map(|(&o, row)| row[o]).collect();
+    found.explained = explained_variance(&acted, &residual);
     critics.learn(&pass, Tensor::from_slice(&slopes).view_as(&pass.values));
     found
 }

@@ -21,7 +21,7 @@ use crate::data::{Gathered, Vectors};
 use crate::error::{Error, Result};
 use crate::policy::Network;
 use crate::replay::{Limiter, Priority, Replay, Shape, StepId, importance};
-use actor::actor_losses;
+use actor::{actor_losses, temperature_gradient};
 use gather::Frame;
 use losses::{Networks, Temperatures, critic_loss, targets};
 use std::sync::Arc;
@@ -122,22 +122,31 @@ impl Osac {
         (target_entropy * self.contract.action_size() as f64, share * (self.contract.options.count as f64).ln())
     }
 
+    fn observe(&mut self, rows: &[Gathered]) -> Result<()> {
+        let obs = self.contract.obs_size();
+        rows.iter().try_for_each(|Gathered { fragment, .. }| {
+            self.observations.merge_observations(&fragment.observations[..fragment.steps.len() * obs])
+        })
+    }
+
+    fn insert(&mut self, row: &Gathered) -> Result<()> {
+        let steps = row.fragment.steps.len() as u64;
+        self.replay.insert(&row.fragment)?;
+        self.limiter.inserted(steps);
+        self.env_steps += steps;
+        Ok(())
+    }
+
     /// Takes rows in, and learns as much as the limiter wants.
     fn take(&mut self, rows: &[Gathered], watched: &mut Watched) -> Result<()> {
-        let obs = self.contract.obs_size();
-        for row in rows {
-            let steps = row.fragment.steps.len();
-            self.observations.merge(&row.fragment.observations[..steps * obs])?;
-        }
+        self.observe(rows)?;
         let normaliser = self.normaliser();
         for row in rows {
             let steps = row.fragment.steps.len() as u64;
             while !self.limiter.may_insert(steps) && self.may_learn() {
                 self.gradient_step(&normaliser, watched)?;
             }
-            self.replay.insert(&row.fragment)?;
-            self.limiter.inserted(steps);
-            self.env_steps += steps;
+            self.insert(row)?;
         }
         while self.may_learn() {
             self.gradient_step(&normaliser, watched)?;
@@ -184,11 +193,9 @@ impl Osac {
         sound &= self.actor.step();
         self.networks.actor.load(&self.actor.parameters);
 
-        watched.add(critics.loss, &wanted, &losses);
-        let (action, option) = self.target_entropies();
-        // Of -log alpha (log pi + target), and of log alpha_P (H(P) - target), at the entropies seen.
-        self.temperatures.gradient[0] = -(losses.log_prob + action) as f32;
-        self.temperatures.gradient[1] = losses.options.map_or(0.0, |losses| (losses.entropy - option) as f32);
+        watched.add(&critics, &wanted, &losses);
+        let slopes = temperature_gradient(&losses, self.target_entropies());
+        self.temperatures.gradient.copy_from_slice(&slopes);
         sound &= self.temperatures.step();
 
         self.networks.slow_critics.follow(&self.networks.critics, config.tau);
@@ -235,6 +242,11 @@ impl Algorithm for Osac {
         self.take(&rows, &mut watched)?;
         self.updates += 1;
         Ok(watched.metrics(&rows, version, self))
+    }
+
+    fn remember(&mut self, rows: &[Gathered]) -> Result<()> {
+        self.observe(rows)?;
+        rows.iter().try_for_each(|row| self.insert(row))
     }
 
     fn save(&self) -> Vectors {

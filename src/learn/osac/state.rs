@@ -5,6 +5,7 @@ use crate::contract::{Inheritance, Snapshot};
 use crate::data::Vectors;
 use crate::error::{Error, Result};
 use crate::learn::state::{OBSERVATIONS, adam, moments, put_adam, put_moments};
+use crate::replay::spoiled;
 
 const CRITICS: &str = "critics";
 const SLOW_CRITICS: &str = "slow_critics";
@@ -12,6 +13,15 @@ const SLOW_ACTOR: &str = "slow_actor";
 const TEMPERATURES: &str = "temperatures";
 const COUNTS: &str = "counts";
 const WARM: &str = "warm";
+
+/// Of the steps that were ever put in, a replay holds no more than its capacity.
+pub(super) fn forgotten(inserts: u64, capacity: usize, warmup: u64) -> String {
+    let held = inserts.min(capacity as u64);
+    format!(
+        "goes on without its replay: up to {held} recorded steps are forgotten, and nothing is learned before {warmup} new ones are \
+         there"
+    )
+}
 
 impl Osac {
     pub(super) fn pack(&self) -> Vectors {
@@ -60,14 +70,10 @@ impl Osac {
         self.critics.adam.restore(adam(saved, "critics.adam")?)?;
         self.temperatures.adam.restore(adam(saved, "temperatures.adam")?)?;
         if let Some(replay) = replay {
-            self.replay.restore(replay)?;
+            self.replay.restore(replay).map_err(|error| spoiled(&error))?;
             self.limiter.restore((inserts as u64, samples as u64));
         } else {
-            tracing::warn!(
-                "goes on without its replay: {inserts} recorded steps are forgotten, and nothing is learned before {} new \
-                 ones are there",
-                self.config.warmup_steps
-            );
+            tracing::warn!("{}", forgotten(inserts as u64, self.config.capacity, self.config.warmup_steps));
         }
         self.actor.parameters.copy_from_slice(&snapshot.parameters);
         self.critics.parameters.copy_from_slice(critics);

@@ -2,23 +2,28 @@
 
 use super::Osac;
 use super::actor::ActorLosses;
+use super::losses::CriticLoss;
 use crate::data::{Gathered, Transition};
 use crate::learn::metrics::{Metrics, mean, std};
+use crate::learn::watch::lags;
 
 /// Order of the numbers of a gradient step; those from `options/policy_loss` on are there for more than one option,
-/// followed by the mean beta of each option.
-const NAMES: [&str; 10] = [
+/// followed by [`BY_OPTION`], K numbers each.
+const NAMES: [&str; 11] = [
     "losses/value_loss",
     "losses/policy_loss",
     "losses/entropy",
     "losses/target_mean",
     "losses/target_std",
+    "losses/explained_variance",
     "options/policy_loss",
     "options/termination_loss",
     "options/entropy",
     "options/spread",
     "options/load_balance_kl",
 ];
+
+const BY_OPTION: [&str; 2] = ["beta_mean", "entropy"];
 
 /// Sums over the gradient steps of an update.
 #[derive(Default)]
@@ -31,11 +36,12 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Adds a gradient step.
-    pub(super) fn add(&mut self, value_loss: f64, targets: &[f64], losses: &ActorLosses) {
-        let mut all = vec![value_loss, losses.policy, -losses.log_prob, mean(targets.iter().copied()), std(targets)];
+    pub(super) fn add(&mut self, critics: &CriticLoss, targets: &[f64], losses: &ActorLosses) {
+        let mut all = vec![critics.loss, losses.policy, -losses.log_prob, mean(targets.iter().copied()), std(targets)];
+        all.push(critics.explained);
         if let Some(options) = &losses.options {
             all.extend([options.over_options, options.termination, options.entropy, options.spread, options.balance]);
-            all.extend(&options.beta);
+            all.extend(options.beta.iter().chain(&losses.entropies));
         }
         self.sums.resize(all.len(), 0.0);
         self.sums.iter_mut().zip(all).for_each(|(sum, number)| *sum += number);
@@ -49,8 +55,9 @@ impl Watched {
         for (name, sum) in NAMES.iter().zip(&self.sums) {
             all.push(*name, sum / taken);
         }
-        for (option, sum) in self.sums.iter().skip(NAMES.len()).enumerate() {
-            all.push(format!("options/{option}/beta_mean"), sum / taken);
+        let options = learner.contract.options.count;
+        for (index, sum) in self.sums.iter().skip(NAMES.len()).enumerate() {
+            all.push(format!("options/{}/{}", index % options, BY_OPTION[index / options]), sum / taken);
         }
         let alphas = learner.alphas();
         all.push("losses/temperature", alphas.action);
@@ -65,10 +72,7 @@ impl Watched {
 
         let steps: Vec<&Transition> = rows.iter().flat_map(|row| &row.fragment.steps).collect();
         let count = steps.len().max(1) as f64;
-        let lags = || steps.iter().map(|step| version.saturating_sub(step.version) as f64);
-        all.push("lag/mean", mean(lags()));
-        all.push("lag/max", lags().fold(0.0, f64::max));
-        let options = learner.contract.options.count;
+        lags(&mut all, steps.iter().map(|step| version.saturating_sub(step.version)).collect());
         let running = |step: &&&Transition| usize::from(step.choice.option_prev) < options;
         let switches =
             steps.iter().filter(running).filter(|step| step.choice.option != step.choice.option_prev).count();

@@ -3,7 +3,7 @@
 use crate::config::HsPpo;
 use crate::learn::batch::{Anchor, COLUMNS, Column, Minibatch};
 use crate::option::TERMINATION_LOGIT_MAX;
-use crate::policy::{Critic, Heads, Network};
+use crate::policy::{Critic, Heads, LOG_STD_RANGE, Network};
 use tch::{Kind, Tensor};
 
 /// A minibatch as tensors.
@@ -102,7 +102,7 @@ fn value_loss(critic: &Critic, batch: &Batch) -> Tensor {
 pub(super) fn losses(network: &Network, batch: &Minibatch, anchor: &Anchor, config: &HsPpo) -> Losses {
     let batch = &Batch::new(batch, network.options());
     let heads = network.split(&network.actor(&batch.input));
-    let all_log_std = heads.log_std.squeeze_dim(0);
+    let all_log_std = heads.log_std.squeeze_dim(0).clamp(LOG_STD_RANGE.0, LOG_STD_RANGE.1);
     let log_std = all_log_std.index_select(0, &batch.option);
     let mean = of_option(&heads.mean, &batch.option);
     let log_ratio_action = log_density(&mean, &log_std, &batch.proposal) - batch.column(Column::LogProbAction);

@@ -35,6 +35,53 @@ fn what_is_not_finite_leaves_the_statistics_alone() {
     assert_eq!(moments, before);
 }
 
+/// Uniform about 0 with standard deviation 1.
+fn noise(rows: usize, offset: f32) -> Vec<f32> {
+    // the golden ratio's multiples are evenly spread
+    (0..rows).map(|i| offset + 12f32.sqrt() * ((i as f64 * 0.618_033_988_749_894_9).fract() as f32 - 0.5)).collect()
+}
+
+#[test]
+fn one_absurd_observation_among_many_leaves_the_statistics_usable() {
+    let mut moments = Moments::new(1);
+    for batch in noise(20_000, 0.0).chunks(1000) {
+        moments.merge_observations(batch).unwrap();
+    }
+    assert!((moments.std(0) - 1.0).abs() < 1e-3, "{}", moments.std(0));
+    moments.merge_observations(&[1e6]).unwrap();
+    assert!(moments.std(0) < 1.01 && moments.mean[0] < 1e-3, "{} {}", moments.std(0), moments.mean[0]);
+    let mut blinded = moments.clone();
+    blinded.merge(&[1e6]).unwrap();
+    assert!(7000.0 < blinded.std(0), "what it would do");
+}
+
+#[test]
+fn observations_that_really_moved_are_followed() {
+    let (mut limited, mut exact) = (Moments::new(1), Moments::new(1));
+    let mut seen = noise(20_000, 0.0);
+    limited.merge_observations(&seen).unwrap();
+    for _ in 0..10 {
+        let moved = noise(2000, 100.0);
+        limited.merge_observations(&moved).unwrap();
+        seen.extend(moved);
+    }
+    exact.merge(&seen).unwrap();
+    // Half of what was seen is at 0, half at 100.
+    assert!((exact.mean[0] - 50.0).abs() < 0.1 && (exact.std(0) - 50.0).abs() < 0.1);
+    let (mean, std) = (limited.mean[0] / exact.mean[0], limited.std(0) / exact.std(0));
+    assert!(0.75 < mean && mean < 1.01 && 0.75 < std && std < 1.05, "{mean} {std}");
+}
+
+#[test]
+fn what_lies_within_the_limit_merges_bit_by_bit_as_without_one() {
+    let (mut limited, mut plain) = (Moments::new(2), Moments::new(2));
+    for batch in noise(60_000, 3.0).chunks(500) {
+        limited.merge_observations(batch).unwrap();
+        plain.merge(batch).unwrap();
+    }
+    assert_eq!(limited, plain);
+}
+
 #[test]
 fn nothing_seen_normalises_nothing() {
     let mut observation = [3.0, -4.0];

@@ -1,13 +1,15 @@
 use super::{World, acting, closed, config, fresh, learner, norm};
 use crate::config::HsPpo as Config;
 use crate::config::Seed;
-use crate::contract::Group;
+use crate::contract::{ActionMeaning, Contract, Group, Inheritance};
 use crate::data::NO_OPTION;
+use crate::learn::estimate::Scale;
 use crate::learn::loss::Weights;
-use crate::learn::{HsPpo, State};
+use crate::learn::{Algorithm, HsPpo, State};
 use crate::option::{Arrival, Running};
-use crate::policy::Network;
 use crate::policy::tests::contract;
+use crate::policy::{Network, floats};
+use std::sync::Arc;
 
 #[test]
 fn a_seeded_update_repeats_to_the_byte() {
@@ -37,6 +39,40 @@ fn a_resumed_learner_goes_on_exactly() {
     second.update(&rows, 2).unwrap();
     assert_eq!(first.state(), second.state());
     assert_eq!((second.updates(), second.env_steps()), (2, 2 * 8 * 64));
+}
+
+/// A critic's values are in units of the return's standard deviation: without them they would mean something else.
+#[test]
+fn a_run_started_from_another_has_its_values() {
+    let config = config();
+    let contract = contract(3, &[16, 16]);
+    let (mut source, mut rows) = fresh(3, &config);
+    rows.iter_mut().flat_map(|row| &mut row.steps).for_each(|step| step.reward *= 20.0);
+    source.update(&rows, 1).unwrap();
+    let snapshot = source.snapshot(uuid::Uuid::nil(), 1, 2);
+    let started_in = |contract: &Arc<Contract>| {
+        let mut started = HsPpo::new(contract.clone(), &config, Seed::root(4)).unwrap();
+        let fits = Inheritance::new(&snapshot.contract, contract);
+        Algorithm::inherit(&mut started, &fits, &snapshot, &source.save()).unwrap();
+        started
+    };
+    let values = |learner: &HsPpo| -> Vec<f64> {
+        let state = learner.state();
+        let network = Network::new(&contract, &state.parameters, false).unwrap();
+        let mut observations = rows[0].observations.clone();
+        learner.snapshot(uuid::Uuid::nil(), 1, 1).normaliser.apply(&mut observations);
+        let scale = Scale::of(&config, 3, &state.returns).reward;
+        floats(&network.critic(&network.input(&observations))).iter().map(|&value| f64::from(value) * scale).collect()
+    };
+    assert!(5.0 < Scale::of(&config, 3, &source.state().returns).reward);
+    assert_eq!(values(&started_in(&contract)), values(&source));
+
+    let wider = Contract { action: ActionMeaning::JointDelta { scale_rad: 9.0 }, ..(*contract).clone() };
+    let elsewhere = started_in(&Arc::new(wider)).state();
+    let drawn = HsPpo::new(contract.clone(), &config, Seed::root(4)).unwrap().state();
+    let critic = Network::new(&contract, &drawn.parameters, false).unwrap().share_critic().unwrap().range();
+    assert_eq!(elsewhere.parameters[critic.clone()], drawn.parameters[critic]);
+    assert_eq!(elsewhere.returns, drawn.returns);
 }
 
 #[test]

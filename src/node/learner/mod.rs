@@ -6,7 +6,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use shell::{Inputs, LOOKS, Outputs, run};
+pub use shell::{Inputs, LOOKS, Outputs, SAVES, run};
 
 use crate::config::{Learner as Settings, UpdateMode};
 use crate::contract::{Architecture, Contract, Hash, Snapshot};
@@ -27,6 +27,8 @@ pub enum Work {
     Update(Lesson),
     /// A phase ended without members: the same parameters as the next version.
     Republish,
+    /// Keep these rows without learning from them: nothing comes after them but the last checkpoint.
+    Remember(Lesson),
 }
 
 /// The material of one update; nothing of it where what is learned from was recorded before.
@@ -236,8 +238,7 @@ impl Learner {
         }
         due.acks = self.admission.acks_due(now);
         due.marks = self.admission.marks();
-        due.notes = self.admission.notes();
-        due.notes.extend(self.trail.take());
+        due.notes = self.notes();
         due
     }
 
@@ -249,25 +250,49 @@ impl Learner {
                 let rows = self.gather.take(self.newest.0);
                 self.consume();
                 let rows = rows?;
-                for Gathered { stream, fragment, .. } in &rows {
-                    let (stream, rows) = (stream.clone(), || spans([fragment]));
-                    self.trail.note(|| Note::Learned { stream, rows: rows() });
+                if rows.is_empty() {
+                    // Nothing of the phase is left: there is nothing to learn from, and the next one needs a version.
+                    return Some(Work::Republish);
                 }
-                let totals = self.admission.totals();
-                let gathered = self.gather.counters();
-                Some(Work::Update(Lesson {
-                    rows: join(rows),
-                    episodes: std::mem::take(&mut self.episodes),
-                    table: self.admission.table(),
-                    totals: vec![
-                        ("stream/admitted", totals.admitted),
-                        ("stream/lost", totals.lost),
-                        ("stream/refused", totals.refused.total()),
-                        ("stream/dropped", gathered.dropped_lag + gathered.dropped_out),
-                    ],
-                }))
+                Some(Work::Update(self.lesson(rows)))
             }
         }
+    }
+
+    /// Work of a learner that remembers and is about to stop: what was admitted and waits unlearned, lest it be lost.
+    pub fn leave(&mut self) -> Option<Work> {
+        if self.in_time != Accept::Run {
+            return None;
+        }
+        let rows = self.gather.drain();
+        self.consume();
+        (!rows.is_empty()).then(|| Work::Remember(self.lesson(rows)))
+    }
+
+    fn lesson(&mut self, rows: Vec<Gathered>) -> Lesson {
+        for Gathered { stream, fragment, .. } in &rows {
+            let (stream, rows) = (stream.clone(), || spans([fragment]));
+            self.trail.note(|| Note::Learned { stream, rows: rows() });
+        }
+        let totals = self.admission.totals();
+        let gathered = self.gather.counters();
+        Lesson {
+            rows: join(rows),
+            episodes: std::mem::take(&mut self.episodes),
+            table: self.admission.table(),
+            totals: vec![
+                ("stream/admitted", totals.admitted),
+                ("stream/lost", totals.lost),
+                ("stream/refused", totals.refused.total()),
+                ("stream/dropped", gathered.dropped_lag + gathered.dropped_out),
+            ],
+        }
+    }
+
+    fn notes(&mut self) -> Vec<Note> {
+        let mut notes = self.admission.notes();
+        notes.extend(self.trail.take());
+        notes
     }
 
     fn consume(&mut self) {

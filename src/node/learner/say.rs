@@ -6,10 +6,11 @@ use crate::data::audit::Note;
 use crate::node::Report;
 
 impl Learner {
-    /// The last note of the audit: the counters, by which the ids are checked.
-    pub fn totals_note(&self) -> Note {
-        let totals = self.admission.totals();
-        Note::Totals { admitted: totals.admitted, refused: totals.refused.total(), lost: totals.lost }
+    /// The last notes of the audit; at their end the counters, by which the ids are checked.
+    pub fn last_notes(&mut self) -> Vec<Note> {
+        let (mut notes, totals) = (self.notes(), self.admission.totals());
+        notes.push(Note::Totals { admitted: totals.admitted, refused: totals.refused.total(), lost: totals.lost });
+        notes
     }
 
     /// What it says to whoever looks after it. `pulse`: moves on while the trainer works.

@@ -19,6 +19,8 @@ const BEAT: Duration = Duration::from_millis(50);
 const LOOKING: Duration = Duration::from_secs(3);
 /// Its phase then.
 pub const LOOKS: &str = "looking for other learners";
+/// Its phase from the end of its work to the end of its process.
+pub const SAVES: &str = "saving";
 /// Period of the status.
 const STATUS: Duration = Duration::from_millis(200);
 
@@ -147,13 +149,16 @@ pub async fn run(
             watch.start();
             let began = *first_step.get_or_insert_with(Instant::now);
             let spent = 0.0 < budget.minutes && budget.minutes * 60.0 <= began.elapsed().as_secs_f64();
-            if spent || (0 < budget.env_steps && budget.env_steps <= learner.status().env_steps) {
+            if spent || (0 < budget.env_steps && budget.env_steps <= learner.env_steps) {
                 break;
             }
         }
     }
+    if let Some(work) = learner.leave() {
+        order(&desk, Order::Work(work))?;
+    }
     if let Some(write) = &mut outputs.audit {
-        write(vec![learner.totals_note()])?;
+        write(learner.last_notes())?;
     }
     learner.pause(true);
     (outputs.status)(&learner.status());
@@ -169,7 +174,7 @@ pub async fn run(
             },
             _ = beat.tick() => {
                 let report = learner.report(pulse.load(Ordering::Relaxed));
-                (outputs.report)(&Report { phase: "saving".into(), ..report });
+                (outputs.report)(&Report { phase: SAVES.into(), ..report });
             }
         }
     }

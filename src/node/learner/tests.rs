@@ -91,6 +91,13 @@ fn of_two_learners_on_the_same_topics_the_one_that_has_done_nothing_stops() {
 }
 
 #[test]
+fn a_phase_of_which_nothing_is_left_is_no_update() {
+    let mut learner = learner();
+    learner.pending = Some(PhaseEvent::Complete { phase: 1 });
+    assert!(matches!(learner.due(Duration::ZERO).work, Some(Work::Republish)));
+}
+
+#[test]
 fn its_report_moves_with_the_trainer_and_waits_only_while_it_is_idle() {
     let mut learner = learner();
     learner.rollout_status(status(RUN, 1, 7), Duration::ZERO);

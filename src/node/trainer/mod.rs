@@ -2,6 +2,8 @@
 //! the learner and lives on one thread.
 
 mod self_check;
+#[cfg(test)]
+mod tests;
 
 pub use self_check::Alarm;
 
@@ -12,19 +14,30 @@ use crate::data::{End, EpisodeStats, StreamId, Table};
 use crate::error::{Error, Result};
 use crate::learn::{Algorithm, algorithm};
 use crate::node::{Activity, Stopwatch, Times};
+use crate::replay::spoiled;
 use crate::report::{Clock, Recorder, names};
 use crate::run::{self, Checkpoint, Held, Journal, Mark, RunDir, Which};
 use self_check::SelfCheck;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use uuid::Uuid;
 
 /// Episodes behind the training scores.
 const RECENT: usize = 100;
+
+/// What the scores need of an episode.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Outcome {
+    episode_return: f32,
+    length: u32,
+    success: bool,
+    success_strict: bool,
+}
 
 /// What the trainer did.
 #[derive(Debug, Default)]
@@ -45,7 +58,7 @@ pub struct Trainer {
     /// Time trained in earlier lives [s].
     trained_secs: f64,
     started: Option<Instant>,
-    recent: VecDeque<EpisodeStats>,
+    recent: VecDeque<Outcome>,
     table: Table,
     folder: Option<(RunDir, Recorder)>,
     /// Its folder is its own.
@@ -142,7 +155,7 @@ impl Trainer {
         self.check.alarm()
     }
 
-    /// Moves on while an update is under way.
+    /// Moves on while an update or a save is under way.
     pub fn pulse(&self) -> Arc<AtomicU64> {
         self.algorithm.pulse()
     }
@@ -188,20 +201,29 @@ impl Trainer {
         Arc::new(self.algorithm.snapshot(self.run, self.life, self.version))
     }
 
-    /// Does what it is asked, and gives the next version.
+    /// Does what it is asked, and gives the next version where there is one.
     pub fn work(&mut self, work: Work) -> Result<Done> {
         let mut done = Done::default();
-        if let Work::Update(lesson) = work {
-            self.watch.start();
-            self.watch.turn_to(Activity::Learning);
-            self.learn(lesson)?;
-            self.version += 1;
-            if self.algorithm.updates().is_multiple_of(self.config.learner.save_interval) {
-                done = self.save()?;
+        match work {
+            Work::Update(lesson) => {
+                self.watch.start();
+                self.watch.turn_to(Activity::Learning);
+                self.learn(lesson)?;
+                self.version += 1;
+                if self.algorithm.updates().is_multiple_of(self.config.learner.save_interval) {
+                    done = self.save()?;
+                }
+                self.watch.turn_to(Activity::Waiting);
             }
-            self.watch.turn_to(Activity::Waiting);
-        } else {
-            self.version += 1;
+            Work::Republish => self.version += 1,
+            Work::Remember(lesson) => {
+                self.algorithm.remember(&lesson.rows)?;
+                self.table = lesson.table;
+                self.remember(&lesson.episodes);
+                // The checkpoint of this update knows less.
+                self.saved_updates = None;
+                return Ok(done);
+            }
         }
         done.snapshot = Some(self.snapshot());
         Ok(done)
@@ -221,11 +243,16 @@ impl Trainer {
                 "streams": self.table,
                 "trained_secs": self.trained(),
                 "companion": self.companion.take(),
+                "recent": self.recent,
             }),
             state: self.algorithm.save(),
             replay: self.algorithm.save_replay(),
         };
-        run::save(folder, &checkpoint, self.config.learner.keep)?;
+        let pulse = self.algorithm.pulse();
+        let written = || {
+            pulse.fetch_add(1, Ordering::Relaxed);
+        };
+        run::save(folder, &checkpoint, self.config.learner.keep, &written)?;
         self.saved_updates = Some(self.algorithm.updates());
         Ok(Done { snapshot: None, durable: Some(self.table.clone()) })
     }
@@ -239,7 +266,7 @@ impl Trainer {
         let mut metrics = self.algorithm.learn(rows, self.version)?;
         self.watch.turn_to(Activity::Saving);
         self.table = table;
-        self.remember(episodes);
+        self.remember(&episodes);
         metrics.push("time/learn_secs", begun.elapsed().as_secs_f64());
         if let Some(largest) = disagreement {
             metrics.push(names::LOG_PROB_ERROR, largest);
@@ -250,14 +277,14 @@ impl Trainer {
         for (activity, share) in self.times.shares() {
             metrics.push(format!("time/{}_share", activity.name()), share);
         }
-        let recent = |value: &dyn Fn(&EpisodeStats) -> f64| {
+        let recent = |value: &dyn Fn(&Outcome) -> f64| {
             let valid: Vec<f64> = self.recent.iter().map(value).collect();
             crate::report::stats::mean(&valid).unwrap_or(f64::NAN)
         };
         metrics.push(names::RETURN, recent(&|stats| f64::from(stats.episode_return)));
         let returns: Vec<f64> = self.recent.iter().map(|stats| f64::from(stats.episode_return)).collect();
         metrics.push(names::RETURN_STD, crate::report::stats::std(&returns).unwrap_or(f64::NAN));
-        metrics.push(names::LENGTH, recent(&|stats| f64::from(stats.first_success_step)));
+        metrics.push(names::LENGTH, recent(&|stats| f64::from(stats.length)));
         metrics.push(names::SUCCESS, recent(&|stats| f64::from(u8::from(stats.success))));
         metrics.push(names::SUCCESS_STRICT, recent(&|stats| f64::from(u8::from(stats.success_strict))));
         let clock = Clock {
@@ -272,15 +299,21 @@ impl Trainer {
         }
     }
 
-    fn remember(&mut self, episodes: Vec<EpisodeStats>) {
-        self.recent.extend(episodes.into_iter().filter(|stats| stats.end != End::Aborted));
+    fn remember(&mut self, episodes: &[EpisodeStats]) {
+        let whole = episodes.iter().filter(|stats| stats.end != End::Aborted);
+        self.recent.extend(whole.map(|stats| Outcome {
+            episode_return: stats.episode_return,
+            length: stats.first_success_step,
+            success: stats.success,
+            success_strict: stats.success_strict,
+        }));
         let surplus = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..surplus);
     }
 
     /// Mean of both successes over the last episodes, once there are enough of them.
     fn score(&self) -> Option<f64> {
-        let points = |stats: &EpisodeStats| f64::from(u8::from(stats.success) + u8::from(stats.success_strict)) / 2.0;
+        let points = |stats: &Outcome| f64::from(u8::from(stats.success) + u8::from(stats.success_strict)) / 2.0;
         (self.recent.len() == RECENT).then(|| self.recent.iter().map(points).sum::<f64>() / RECENT as f64)
     }
 
@@ -290,8 +323,13 @@ impl Trainer {
 
     /// Starts with what fits of another run's checkpoint.
     fn inherit(&mut self, path: &Path) -> Result<()> {
-        let Checkpoint { snapshot, state, .. } = run::load(&RunDir::resolve(path, Which::Newest)?, None)?;
-        let inheritance = Inheritance::new(&snapshot.contract, &self.snapshot().contract);
+        let Checkpoint { snapshot, state, config, .. } = run::load(&RunDir::resolve(path, Which::Newest)?, None)?;
+        let mut inheritance = Inheritance::new(&snapshot.contract, &self.snapshot().contract);
+        let scales = |config: &Config| config.learner.hs_ppo.normalise_reward;
+        if inheritance.critic() && scales(&config) != scales(&self.config) {
+            tracing::warn!("one of both runs normalises rewards, so that no value fits: the critic starts as drawn");
+            inheritance.leave_critic();
+        }
         self.algorithm.inherit(&inheritance, &snapshot, &state)
     }
 
@@ -305,20 +343,33 @@ impl Trainer {
         self.saved_updates = Some(self.algorithm.updates());
         self.accompanied = Some(learner["companion"].clone()).filter(|companion| !companion.is_null());
         self.trained_secs = learner["trained_secs"].as_f64().unwrap_or(0.0);
-        self.table = serde_json::from_value(learner["streams"].clone())
-            .map_err(|error| Error::invalid(format!("the checkpoint's streams cannot be read: {error}")))?;
+        let unreadable = |what: &str, error| Error::invalid(format!("the checkpoint's {what} cannot be read: {error}"));
+        self.table =
+            serde_json::from_value(learner["streams"].clone()).map_err(|error| unreadable("streams", error))?;
+        // Checkpoints of before have none.
+        if let Some(recent) = learner.get("recent") {
+            self.recent = serde_json::from_value(recent.clone()).map_err(|error| unreadable("last episodes", error))?;
+        }
         tracing::info!("goes on from update {} at {} steps", snapshot.updates, snapshot.env_steps);
         Ok(())
     }
 }
 
-/// A checkpoint with its replay, unless that is not wanted.
+/// A checkpoint of our algorithm and contract with its replay, unless that is not wanted.
 fn load(path: &Path, contract: &Contract, config: &Config) -> Result<Checkpoint> {
-    let mut checkpoint = run::load(path, Some(contract))?;
+    let mut checkpoint = run::load(path, None)?;
+    let (theirs, ours) = (checkpoint.config.algo, config.algo);
+    if !ours.continues(theirs) {
+        let anew = if ours.offline() { "" } else { " that starts with its parameters (--init-from)" };
+        let (theirs, ours, path) = (theirs.name(), ours.name(), path.display());
+        return Err(Error::invalid(format!(
+            "the checkpoint {path} is of algo = {theirs}, this configuration of algo = {ours}: go on with {theirs}, or make a \
+             new run{anew}"
+        )));
+    }
+    run::require_contract(path, contract)?;
     if !config.learner.without_replay {
-        checkpoint.replay = run::load_replay(path).map_err(|error| {
-            Error::invalid(format!("{error}; --without-replay goes on with the rest, and learns from new steps alone"))
-        })?;
+        checkpoint.replay = run::load_replay(path).map_err(|error| spoiled(&error))?;
     }
     Ok(checkpoint)
 }

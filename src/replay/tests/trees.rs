@@ -55,7 +55,7 @@ fn millions_of_changes_leave_no_drift() {
     let mut tree = SumTree::new(1000);
     let mut leaves = vec![0.0f64; 1000];
     let mut rng = Seed::root(1).rng(0);
-    for change in 0..2_000_000u64 {
+    for change in 0..10_000_000u64 {
         let (leaf, value): (usize, f64) =
             (rng.random_range(0..1000), rng.random::<f64>() * 10f64.powi((change % 7) as i32));
         tree.set(leaf, value);

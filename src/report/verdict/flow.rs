@@ -99,17 +99,15 @@ fn waiting(seen: &Seen<'_>) -> Option<Verdict> {
             ),
         });
     }
-    (share < NO_SPARE).then(|| Verdict {
+    // Off-policy the limiter holds rollouts to the ratio that is wanted. Asynchronous data is used although it lags, until it is too old.
+    let wasteful = !seen.asynchronous() || staleness(seen).is_some() || dropped(seen).is_some();
+    (share < NO_SPARE && !seen.off_policy() && wasteful).then(|| Verdict {
         about: "starving rollouts",
         level: Level::Look,
         seen: format!("The learner was at work in {} of its time: rollouts wait for it.", percent(1.0 - share)),
         change: format!(
-            "lower {work} ({now}){}",
-            if seen.off_policy() {
-                String::new()
-            } else {
-                format!(", or raise learner.hs_ppo.minibatch_size ({})", learner.hs_ppo.minibatch_size)
-            }
+            "lower {work} ({now}), or raise learner.hs_ppo.minibatch_size ({})",
+            learner.hs_ppo.minibatch_size
         ),
     })
 }

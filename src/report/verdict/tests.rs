@@ -328,6 +328,22 @@ fn a_learner_that_waits_starves_and_one_that_never_does_starves_the_rollouts() {
 }
 
 #[test]
+fn a_learner_that_is_busy_on_purpose_starves_nobody() {
+    assert!(about(&rows(set("time/waiting_share", 0.0)), &Config::of(Algo::Osac)).is_empty());
+    let busy = |ill: &'static str, value: f64| {
+        rows(move |update, values| {
+            for (name, value) in [("time/waiting_share", 0.074), ("lag/mean", 1.6), ("charts/success", 1.0)] {
+                put(values, name, value);
+            }
+            put(values, ill, if ill == "stream/dropped" { value * update as f64 } else { value });
+        })
+    };
+    assert!(about(&busy("lag/ess_option", 0.9), &asynchronous()).is_empty());
+    assert_eq!(about(&busy("lag/ess_option", 0.4), &asynchronous()), ["staleness", "starving rollouts"]);
+    assert_eq!(about(&busy("stream/dropped", 100.0), &asynchronous()), ["dropped data", "starving rollouts"]);
+}
+
+#[test]
 fn skipped_minibatches_are_counted_as_each_algorithm_does() {
     let each = rows(|update, values| put(values, "losses/skipped_minibatches", f64::from(u8::from(update == 5))));
     let found = only(&each, &ppo(), "skipped minibatches");

@@ -32,15 +32,30 @@ fn opening_what_is_no_run_folder_says_why() {
 
 #[test]
 fn what_the_disk_refuses_is_told_in_a_sentence() {
-    let told = |kind: io::ErrorKind| disk::explain(Path::new("/a/b"), kind.into()).to_string();
+    let told = |kind: io::ErrorKind| Error::of_run("/a/b")(kind.into()).to_string();
     assert_eq!(
         told(io::ErrorKind::ReadOnlyFilesystem),
         "/a/b is on a read-only file system; a run folder must be writable"
     );
     assert!(told(io::ErrorKind::PermissionDenied).contains("this user may not open /a/b"));
-    let full = disk::write(Path::new("/dev/full"), b"x").unwrap_err();
-    let full = disk::explain(Path::new("/dev/full"), full).to_string();
+    let full = disk::write(Path::new("/dev/full"), b"x", &|| {}).unwrap_err();
+    let full = Error::of_run("/dev/full")(full).to_string();
     assert!(full.contains("no space left to write /dev/full"), "{full}");
+}
+
+#[test]
+fn a_long_save_tells_that_it_gets_on() {
+    let parent = TempDir::new().unwrap();
+    let path = parent.path().join("replay");
+    let on_disk = std::cell::RefCell::new(Vec::new());
+    let bytes: Vec<u8> = (0..2 * disk::PIECE + 5).map(|at| (at / 1000) as u8).collect();
+    let written = || on_disk.borrow_mut().push(fs::metadata(&path).unwrap().len() as usize);
+    disk::write(&path, &bytes, &written).unwrap();
+    assert_eq!(*on_disk.borrow(), [disk::PIECE, 2 * disk::PIECE, 2 * disk::PIECE + 5]);
+    assert!(fs::read(&path).unwrap() == bytes);
+    let (run, told) = (run(&parent), std::cell::Cell::new(0));
+    super::super::save(&run, &checkpoint(10, None), 2, &|| told.set(told.get() + 1)).unwrap();
+    assert_eq!(told.get(), 3, "policy, learner, manifest");
 }
 
 #[test]
@@ -137,7 +152,7 @@ fn a_full_disk_leaves_the_former_checkpoint_and_no_rubbish() {
     let files = [("a", vec![1]), ("b", vec![2])];
     let full = |path: &Path, bytes: &[u8]| match path.ends_with("b") {
         true => Err(io::ErrorKind::StorageFull.into()),
-        false => disk::write(path, bytes),
+        false => disk::write(path, bytes, &|| {}),
     };
     for name in ["0000000010", "0000000020"] {
         let told =

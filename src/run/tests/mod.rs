@@ -6,6 +6,7 @@ use super::*;
 use crate::config::Config;
 use crate::contract::{ActionMeaning, Architecture, Contract, Field, Network, Normaliser, Options, Snapshot, Told};
 use crate::data::Vectors;
+use crate::error::{Error, Result};
 use crate::robot::Robot;
 use std::fs;
 use std::path::PathBuf;
@@ -60,6 +61,10 @@ fn checkpoint(updates: u64, score: Option<f64>) -> Checkpoint {
 fn run(parent: &TempDir) -> RunDir {
     let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     RunDir::create(parent.path(), "reach", "hs_ppo", 1, now, "learner: {}\n").unwrap()
+}
+
+fn save(run: &RunDir, checkpoint: &Checkpoint, keep: usize) -> Result<PathBuf> {
+    super::save(run, checkpoint, keep, &|| {})
 }
 
 fn saved(parent: &TempDir) -> PathBuf {

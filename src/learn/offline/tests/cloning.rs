@@ -1,8 +1,8 @@
 //! Cloning gives back the policy that recorded.
 
-use super::{config, learner, stream};
+use super::{config, learner, step, stream};
 use crate::config::{Learner, Offline};
-use crate::data::Logged;
+use crate::data::{End, Logged};
 use crate::learn::Algorithm;
 use crate::learn::tests::World;
 use crate::policy::tests::{contract, snapshot};
@@ -32,6 +32,24 @@ fn apart(one: &Policy, other: &Policy, logged: &[Logged], options: usize) -> [f6
         }
     }
     [means, over, ends].map(|sum| sum / (a.len() * options) as f64)
+}
+
+/// Nearly deterministic steps drive the spread beyond its least; it must come back when others are seen.
+#[test]
+fn a_spread_below_its_least_widens_again() {
+    let contract = contract(1, &[8]);
+    let action = |env: u32| if env.is_multiple_of(2) { [0.7, -0.7] } else { [-0.7, 0.7] };
+    let logged: Vec<Logged> =
+        (0..64).map(|env| step(env, &[0.0; 3], &action(env), 0.0, &[1.0; 3], End::Terminated)).collect();
+    let offline = Offline { gradient_steps: 300, update_steps: 300, lr: 3e-2, ..config().offline };
+    let mut learner = learner(&contract, &Learner { offline, ..config() }, &logged, true);
+    let layout = contract.layout();
+    let place = layout.segments.iter().find(|segment| segment.name == "option.0.log_std").unwrap().range();
+    learner.actor.parameters[place.clone()].fill(-6.0);
+    learner.network.load(&learner.actor.parameters);
+    learner.learn(vec![], 1).unwrap();
+    let found = &learner.actor.parameters[place];
+    assert!(found.iter().all(|&log_std| -4.5 < log_std), "{found:?}");
 }
 
 #[test]

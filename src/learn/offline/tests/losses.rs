@@ -3,7 +3,7 @@
 use super::{config, learner, step};
 use crate::config::Seed;
 use crate::data::{Choice, End, Forced, Logged, Part};
-use crate::learn::offline::losses::{expectile_loss, targets, weights};
+use crate::learn::offline::losses::{ActorLosses, Counts, expectile_loss, targets, weights};
 use crate::policy::tests::{contract, snapshot};
 use crate::policy::{Heads, Outputs, Policy, floats};
 use rand::RngExt as _;
@@ -26,6 +26,12 @@ fn the_minimum_of_the_loss_is_the_expectile() {
         }
         low
     };
+    // of {0, 1, 2, 3, 10}, solved by hand elsewhere
+    for (tau, known) in [(0.7, 4.631_578_947), (0.9, 7.384_615_385), (0.5, 3.2)] {
+        let at = Tensor::from(known).set_requires_grad(true);
+        expectile_loss(&(Tensor::from_slice(&[0.0, 1.0, 2.0, 3.0, 10.0]) - &at), tau).sum(Kind::Double).backward();
+        assert!(f64::try_from(at.grad()).unwrap().abs() < 1e-7, "tau {tau}: {known}");
+    }
     // by hand, between 1 and 4: 0.9 (4 - v) = 0.1 ((v + 2) + v + (v - 0.5) + (v - 1)), hence v = 3.55 / 1.3
     assert!((expectile(0.9) - 3.55 / 1.3).abs() < 1e-9);
     for tau in [0.5, 0.7, 0.9] {
@@ -49,6 +55,52 @@ fn weights_grow_with_the_advantage_up_to_their_clip() {
 fn recorded(options: usize) -> Vec<Logged> {
     let policy = Policy::new(&snapshot(&contract(options, &[16, 16]), 6, 0.3)).unwrap();
     super::cloning::recorded(&policy, 64)
+}
+
+/// A log standard deviation and a termination's logit beyond their bounds have the gradient of the bound where that leads back, and
+/// none where it leads on.
+#[test]
+fn what_left_its_bounds_is_led_back_and_no_further_out() {
+    let contract = contract(2, &[8]);
+    let learner = learner(&contract, &config(), &recorded(2), true);
+    let steps = &learner.dataset.parts[&Part::Train];
+    let count = steps.len() as i64;
+    // Of the policy's loss by log_std `[1, 2, 2]`, and of the termination's by the logits `[N, 2]`.
+    let gradients = |log_std: f64, logit: f64, mean: &Tensor| {
+        let leaf = |shape: &[i64], value: f64| Tensor::full(shape, value, (Kind::Float, tch::Device::Cpu));
+        let (log_std, logit) = (leaf(&[1, 2, 2], log_std), leaf(&[count, 2], logit));
+        let (log_std, logit) = (log_std.set_requires_grad(true), logit.set_requires_grad(true));
+        let heads = Heads {
+            mean: mean.shallow_clone(),
+            termination: logit.shallow_clone(),
+            over_options: leaf(&[count, 2], 0.0),
+            log_std: log_std.shallow_clone(),
+        };
+        let ones = steps.reward.ones_like();
+        let counts = Counts { action: ones.shallow_clone(), option: ones, going_on: steps.executed.zeros_like() };
+        let losses = ActorLosses::new(&heads, steps, &counts);
+        (losses.policy + losses.termination).backward();
+        [floats(&log_std.grad()), floats(&logit.grad())]
+    };
+    // Actions are told from their means: wide. Actions are their means: narrow.
+    let own = steps.proposal.unsqueeze(1).expand([-1, 2, -1], false);
+    let far = &own + 1.0;
+    let [wide, never] = gradients(-6.0, 8.0, &far);
+    assert!(wide.iter().all(|&slope| slope < -1.0) && wide == gradients(-5.0, 0.0, &far)[0], "{wide:?}");
+    assert_eq!(gradients(-6.0, 0.0, &own)[0], [0.0; 4], "narrower still");
+    assert_eq!(gradients(3.0, 0.0, &own)[0], gradients(2.0, 0.0, &own)[0]);
+    assert_eq!(gradients(3.0, 0.0, &(&own + 100.0))[0], [0.0; 4], "wider still");
+
+    let always = &gradients(0.0, -8.0, &own)[1];
+    let (ended, running) = (floats(&steps.ended), floats(&steps.running));
+    let arrivals: f32 = running.iter().sum();
+    let beta = sigmoid(6.0) as f32;
+    for (at, &running) in running.iter().enumerate() {
+        let [from_above, from_below] = if ended[at / 2] == 0.0 { [beta, 0.0] } else { [0.0, -beta] };
+        assert!((never[at] - running * from_above / arrivals).abs() < 1e-6, "{}", never[at]);
+        assert!((always[at] - running * from_below / arrivals).abs() < 1e-6, "{}", always[at]);
+    }
+    assert!(never.iter().any(|&slope| slope != 0.0) && always.iter().any(|&slope| slope != 0.0));
 }
 
 /// All losses, step by step in f64, from the networks' outputs as plain numbers.

@@ -192,7 +192,8 @@ fn the_critics_loss_weighs_options_and_bounds_errors() {
         let batch = drawn(&contract);
         let config = Config { huber_delta: delta, executed_weight, ..config() };
         let wanted: Vec<f64> = targets(&networks, &batch, ALPHAS, &config).iter().map(|value| value * 3.0).collect();
-        let found = critic_loss(&mut networks.critics, &batch, &wanted, &config).loss;
+        let critics = critic_loss(&mut networks.critics, &batch, &wanted, &config);
+        let found = critics.loss;
         let values = floats(&networks.critics.pass(&batch.input, &batch.action).values);
         let mut want = 0.0;
         for (at, value) in values.iter().enumerate() {
@@ -203,5 +204,15 @@ fn the_critics_loss_weighs_options_and_bounds_errors() {
             want += batch.weight[row] * share * loss / ROWS as f64;
         }
         assert!((found - want).abs() < 1e-5 * want, "{found} is not {want}");
+
+        // Of the acting options' targets, the share that the twins' mean says.
+        let acted: Vec<usize> = (0..ROWS).map(|row| 3 * row + row % 3).collect();
+        let variance = |of: &dyn Fn(usize) -> f64| {
+            let mean = acted.iter().map(|&at| of(at)).sum::<f64>() / ROWS as f64;
+            acted.iter().map(|&at| (of(at) - mean).powi(2)).sum::<f64>()
+        };
+        let said = |at: usize| f64::from(values[at] + values[3 * ROWS + at]) / 2.0;
+        let explained = 1.0 - variance(&|at| wanted[at] - said(at)) / variance(&|at| wanted[at]);
+        assert!((critics.explained - explained).abs() < 1e-5, "{} is not {explained}", critics.explained);
     }
 }

@@ -1,6 +1,7 @@
 use super::{config, learner, off_policy};
 use crate::config::Osac as Config;
 use crate::data::{Gathered, StreamId};
+use crate::learn::osac::state::forgotten;
 use crate::learn::tests::World;
 use crate::learn::{Algorithm, Osac};
 use crate::policy::Policy;
@@ -52,6 +53,47 @@ fn learning_keeps_to_its_ratio_after_a_random_warm_up() {
     assert_eq!((steps, learner.env_steps()), (89.0, 400));
 }
 
+#[test]
+fn what_is_remembered_without_learning_is_learned_from_after_a_restore() {
+    let config = Config { update_to_data: 0.25, slack_steps: 256, warmup_steps: 300, ..config() };
+    let mut stopped = learner(&off_policy(2, &[8]), &config);
+    let mut world = World::new(4);
+    let mut rows = |learner: &Osac| collect(&mut world, &acting(learner, 1), 90);
+    let steps = stopped.learn(rows(&stopped), 1).unwrap().get("losses/gradient_steps");
+    // 60 steps after the warm-up: 15 gradient steps, and 64 of the slack.
+    assert_eq!(steps, Some(79.0));
+    let before = stopped.snapshot(Uuid::nil(), 1, 1);
+    stopped.remember(&rows(&stopped)).unwrap();
+    let after = stopped.snapshot(Uuid::nil(), 1, 1);
+    assert_eq!((after.updates, after.env_steps, &after.parameters), (1, 720, &before.parameters));
+    assert_eq!(after.normaliser.count, 720.0);
+
+    let mut resumed = learner(&off_policy(2, &[8]), &config);
+    resumed.restore(&after, &stopped.save(), stopped.save_replay().as_ref()).unwrap();
+    let steps = resumed.learn(rows(&resumed), 2).unwrap().get("losses/gradient_steps");
+    // The ratio holds over all 1080 steps.
+    assert_eq!((steps, resumed.env_steps()), (Some((1080.0 - 300.0) * 0.25 + 64.0 - 79.0), 1080));
+}
+
+#[test]
+fn lags_are_told_where_steps_are_taken_in_and_entropies_option_by_option() {
+    let mut learner = learner(&off_policy(3, &[8]), &config());
+    let mut rows = collect(&mut World::new(4), &acting(&learner, 1), 25);
+    for (lag, row) in [0, 1, 3, 9].into_iter().zip(&mut rows) {
+        row.fragment.steps.iter_mut().for_each(|step| step.version = 10 - lag);
+    }
+    let metrics = learner.learn(rows, 10).unwrap();
+    let shares = [("0", 0.25), ("1", 0.25), ("2_3", 0.25), ("4_7", 0.0), ("8_up", 0.25)];
+    for (name, share) in shares {
+        assert_eq!(metrics.get(&format!("lag/histogram_{name}")), Some(share), "{name}");
+    }
+    assert_eq!(["lag/min", "lag/mean", "lag/max"].map(|name| metrics.get(name)), [Some(0.0), Some(3.25), Some(9.0)]);
+    let entropies = [0, 1, 2].map(|option| metrics.get(&format!("options/{option}/entropy")).unwrap());
+    let all = metrics.get("losses/entropy").unwrap();
+    assert!(entropies.iter().all(|entropy| (entropy - all).abs() < 0.5), "{all} of all, {entropies:?} each");
+    assert!(entropies[0] != entropies[1] && entropies[1] != entropies[2], "{entropies:?}");
+}
+
 /// The parameters after updates `from` to `to`, each from data of its own.
 fn go_on(learner: &mut Osac, updates: std::ops::Range<u64>) -> Vec<u32> {
     for version in updates {
@@ -83,6 +125,12 @@ fn a_restored_learner_goes_on_exactly_and_without_its_replay_starts_to_fill_it()
     assert!(go_on(&mut bare, 4..5) == before, "100 steps do not fill a warm-up of 150");
     assert!(!bare.snapshot(Uuid::nil(), 1, 4).random_warmup, "the policy acts on");
     assert!(go_on(&mut bare, 5..6) != before);
+
+    let told = learner(&contract, &Config { capacity: 300, ..config }).restore(&snapshot, &saved, Some(&replay));
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("this replay has 300") && told.contains("--without-replay"), "{told}");
+    assert!(forgotten(1300, 20_000, 150).contains("up to 1300 recorded steps are forgotten"));
+    assert!(forgotten(1_300_000, 20_000, 150).contains("up to 20000 recorded steps"));
 
     let mut saved = saved;
     saved.floats.get_mut("critics").unwrap()[3] = f32::NAN;

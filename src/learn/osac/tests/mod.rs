@@ -2,6 +2,7 @@ mod gradients;
 mod invariants;
 mod learning;
 mod sac;
+mod temperatures;
 mod theorems;
 mod values;
 

@@ -4,7 +4,7 @@
 use super::{ALPHAS, OBS, Parameters, ROWS, config, critics_layout, drawn, off_policy, picked};
 use crate::config::Osac as Config;
 use crate::contract::{Contract, Layout};
-use crate::learn::osac::actor::actor_losses;
+use crate::learn::osac::actor::{actor_losses, temperature_gradient};
 use crate::learn::osac::losses::{critic_loss, targets};
 use tch::{Kind, Tensor};
 
@@ -160,7 +160,8 @@ fn one_option_is_soft_actor_critic() {
     let log_alpha = Tensor::from_slice(&[alpha.ln() as f32]).set_requires_grad(true);
     let target = -(contract.action_size() as f64);
     (-(&log_alpha * (log_prob.detach() + target))).mean(Kind::Float).backward();
-    let found = -(losses.log_prob + target);
-    close(&[found as f32], &crate::policy::floats(&log_alpha.grad()), "temperature");
+    let found = temperature_gradient(&losses, (target, 0.0));
+    close(&found[..1], &crate::policy::floats(&log_alpha.grad()), "temperature");
+    assert_eq!(found[1], 0.0);
     assert_eq!(batch.input.size(), [ROWS as i64, OBS as i64]);
 }

@@ -111,22 +111,23 @@ fn the_option_level_has_its_losses_and_the_termination_its_gradient() {
     let outputs = Outputs::new(&networks.actor, &picked.input);
     let imagined = imagine(&outputs, &picked.noise);
     let here = soft(&networks.critics, &picked.input, &imagined);
+    let slow = soft(&networks.slow_critics, &picked.input, &imagined);
     let (responsibility, running) = (rows(&picked.responsibility), rows(&picked.running));
-    let (eta, temperature) = (0.1 * std(&here), 0.3 * std(&here));
+    let (eta, temperature) = (0.1 * std(&slow), 0.3 * std(&slow));
 
     let (mut policy, mut over_options, mut termination, mut bias) = (0.0, 0.0, 0.0, [0.0; K]);
     let mut law = [0.0; K];
     for row in 0..ROWS {
         let log_over = outputs.log_over_options(row);
-        let stop = value(&here[row], &log_over) - eta;
+        let stop = value(&slow[row], &log_over) - eta;
         for option in 0..K {
             law[option] += log_over[option].exp() / ROWS as f64;
             policy -= responsibility[row][option] * here[row][option];
-            over_options += log_over[option].exp() * (ALPHAS.option * log_over[option] - here[row][option]);
+            over_options += log_over[option].exp() * (ALPHAS.option * log_over[option] - slow[row][option]);
             let logit = outputs.termination(row, option);
             let beta = 1.0 / (1.0 + (-logit).exp());
             let entropy = -beta * beta.ln() - (1.0 - beta) * (1.0 - beta).ln();
-            let advantage = here[row][option] - stop;
+            let advantage = slow[row][option] - stop;
             termination += running[row][option] * (beta * advantage - temperature * entropy);
             // Zero where beta = sigmoid(-(Qs - V + eta) / t).
             bias[option] += running[row][option] * beta * (1.0 - beta) * (advantage + temperature * logit);
@@ -138,7 +139,13 @@ fn the_option_level_has_its_losses_and_the_termination_its_gradient() {
     let options = losses.options.unwrap();
     let count = ROWS as f64;
     near(losses.policy, policy / count, "policy");
-    near(options.over_options, over_options / count + 0.2 * std(&here) * balance, "over options");
+    for option in 0..K {
+        let mass: f64 = responsibility.iter().map(|row| row[option]).sum();
+        let logs = rows(&imagined.log_prob);
+        let entropy: f64 = responsibility.iter().zip(&logs).map(|(h, log)| -h[option] * log[option]).sum();
+        near(losses.entropies[option], entropy / mass, "entropy of an option's actions");
+    }
+    near(options.over_options, over_options / count + 0.2 * std(&slow) * balance, "over options");
     near(options.termination, termination / count, "termination");
     let layout = contract.layout();
     let segment = layout.segments.iter().find(|segment| segment.name == "termination.bias").unwrap();
@@ -147,8 +154,33 @@ fn the_option_level_has_its_losses_and_the_termination_its_gradient() {
     }
 }
 
+/// Beyond its bounds a log standard deviation moves back, never further out.
+#[test]
+fn a_log_standard_deviation_beyond_its_bounds_is_led_back() {
+    let contract = off_policy(K, &[8]);
+    let layout = contract.layout();
+    let mut parameters = Parameters::new(&contract);
+    let heads = |part: &str| {
+        let names = (0..K).map(|option| format!("option.{option}.log_std.{part}")).collect::<Vec<_>>();
+        let named = layout.segments.iter().filter(move |segment| names.contains(&segment.name));
+        named.flat_map(|segment| segment.range()).collect::<Vec<usize>>()
+    };
+    heads("weight").into_iter().for_each(|at| parameters.actor[at] = 0.0);
+    let mut slopes = |log_std: f32| {
+        heads("bias").into_iter().for_each(|at| parameters.actor[at] = log_std);
+        let mut gradient = vec![0.0; parameters.actor.len()];
+        actor_losses(&parameters.networks(&contract), &picked(&contract), ALPHAS, &config(), &mut gradient);
+        heads("bias").into_iter().map(|at| gradient[at]).collect::<Vec<f32>>()
+    };
+    // Hardly any noise: its entropy counts alone, at the rate of the temperature. Too much of it: what leads on is left out.
+    let (narrow, wide) = (slopes(-6.0), slopes(3.0));
+    assert_eq!(narrow, slopes(-5.0));
+    assert!(narrow.iter().all(|&slope| slope < 0.0), "{narrow:?}");
+    assert!(wide.iter().all(|&slope| 0.0 <= slope) && wide.iter().any(|&slope| 0.0 < slope), "{wide:?}");
+}
+
 /// A fragment of made-up steps: `(option_prev, option, forced, end)`.
-fn fragment(steps: &[(u8, u8, Forced, End)], terminated: &[bool]) -> Fragment {
+pub(super) fn fragment(steps: &[(u8, u8, Forced, End)], terminated: &[bool]) -> Fragment {
     let float = |at: usize, salt: usize| ((at * 7 + salt * 3) as f32 * 0.61).sin();
     Fragment {
         env: 0,
