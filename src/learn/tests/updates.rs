@@ -104,7 +104,7 @@ fn a_rare_option_rests_and_is_held_where_it_was() {
     let rows = World::new(8).collect(&acting(&learner, 1), 64);
     let prepared = learner.prepare(&rows, 1).unwrap();
     assert_eq!(prepared.anchor.options, [1], "counts {:?}", prepared.counts);
-    learner.update(&rows, 1).unwrap();
+    let told = learner.update(&rows, 1).unwrap().get("options/anchor_kl").unwrap();
     let after = learner.state();
     for segment in layout.segments.iter().filter(|segment| segment.group == Group::Option(1)) {
         assert_eq!(after.parameters[segment.range()], before.parameters[segment.range()]);
@@ -121,6 +121,7 @@ fn a_rare_option_rests_and_is_held_where_it_was() {
     };
     let (anchor, none) = (anchored(&after.parameters), anchored(&before.parameters));
     assert!(anchor > 1e-6 && none.abs() < 1e-6, "moved {anchor}, unmoved {none}");
+    assert!(1e-7 < told && told < 2.0 * anchor, "told {told} on the way to {anchor}");
 }
 
 #[test]
