@@ -23,13 +23,15 @@ pub struct Offline {
     pub lr: f64,
     /// iql: the expectile of the values, 0.5 (their mean) to 1 (their maximum).
     pub expectile: f64,
-    /// iql: how much more a better action counts, in scaled rewards.
+    /// iql: how much more a better action counts, in scaled rewards: with returns of deviation 1, where Kostrikov et al. scale theirs to
+    /// a range of 1000 and take 3.
     pub temperature: f64,
     /// iql: the same for the choice of an option.
     pub option_temperature: f64,
     /// iql: weight of the options' values in the loss of the terminations, beside their likelihood.
     pub termination_weight: f64,
-    /// iql: weight of the executed option in the critics' loss; the rest is spread over all.
+    /// iql: weight of the executed option in the losses of critics and actions; the rest is spread over all, as a step tells of each
+    /// option that could have taken it (intra-option learning, Sutton, Precup & Singh 1998).
     pub executed_weight: f64,
     /// iql: share of the way that target networks go in a gradient step.
     pub tau: f64,
@@ -41,12 +43,12 @@ impl Default for Offline {
             bags: String::new(),
             validation: 0.1,
             test: 0.1,
-            gradient_steps: 20_000,
+            gradient_steps: 15_000,
             update_steps: 200,
             batch_size: 256,
             lr: 3e-4,
-            expectile: 0.7,
-            temperature: 3.0,
+            expectile: 0.9,
+            temperature: 30.0,
             option_temperature: 3.0,
             termination_weight: 1.0,
             executed_weight: 0.5,

@@ -10,6 +10,12 @@ use crate::learn::uniform;
 use crate::policy::Network;
 use tch::{Kind, Tensor};
 
+/// What each option learns of a step, `[N, K]`: the executed one most.
+pub(super) fn shares(steps: &Steps, config: &Config) -> Tensor {
+    let options = steps.executed.size()[1] as f64;
+    &steps.executed * config.executed_weight + (1.0 - config.executed_weight) / options
+}
+
 /// Values of actions, `Q_i(s, o, a)`, and those that follow them slowly.
 pub(super) struct Critics {
     pub(super) twin: Twin,
@@ -42,8 +48,7 @@ impl Critics {
         tch::no_grad(|| {
             let heads = network.split(&network.actor(&steps.next));
             let wanted = targets(&heads, &network.critic(&steps.next), steps, cost);
-            let options = network.options() as f64;
-            let share = &steps.executed * config.executed_weight + (1.0 - config.executed_weight) / options;
+            let share = shares(steps, config);
             let pass = self.twin.pass(&steps.input, &steps.action);
             let error = &pass.values - wanted;
             let weighed = &error * (share / steps.len() as f64);

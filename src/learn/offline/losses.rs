@@ -53,7 +53,7 @@ pub(super) fn targets(heads: &Heads, values: &Tensor, steps: &Steps, cost: f64) 
 
 /// How much the steps count.
 pub(super) struct Counts {
-    /// Of the actions, `[N]`.
+    /// Of the actions for each option, `[N, K]`.
     pub(super) action: Tensor,
     /// Of the choices, `[N]`.
     pub(super) option: Tensor,
@@ -63,7 +63,7 @@ pub(super) struct Counts {
 
 /// The actor's losses, each a scalar.
 pub(super) struct ActorLosses {
-    /// `-mean w log pi_o(u | s)`, density of the action before tanh.
+    /// `-mean sum_o w_o log pi_o(u | s)`, density of the action before tanh.
     pub(super) policy: Tensor,
     /// `-mean w log P(o | s)` over the choices.
     pub(super) over_options: Tensor,
@@ -75,7 +75,7 @@ impl ActorLosses {
     pub(super) fn new(heads: &Heads, steps: &Steps, counts: &Counts) -> Self {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let apart = |log_std: &Tensor| (steps.proposal.unsqueeze(1) - &heads.mean) / log_std.exp();
-        let counted = (&steps.executed * counts.action.unsqueeze(1)).unsqueeze(2);
+        let counted = counts.action.unsqueeze(2);
         let log_std = bounded(&heads.log_std, LOG_STD_RANGE, |log_std| {
             ((apart(log_std).square() * -1.0 + 1.0) * &counted).sum_dim_intlist([0i64].as_slice(), true, Kind::Float)
         });
@@ -91,7 +91,7 @@ impl ActorLosses {
         let termination = (likelihood + logit.sigmoid() * &counts.going_on) * &steps.running;
         let some = |mass: &Tensor| mass.sum(Kind::Float).clamp_min(1.0);
         Self {
-            policy: -(executed(&log_prob, steps) * &counts.action).mean(Kind::Float),
+            policy: -sum(&(&log_prob * &counts.action), 1).mean(Kind::Float),
             over_options: -(executed(&log_over, steps) * &counts.option * &steps.chosen).sum(Kind::Float)
                 / some(&steps.chosen),
             termination: termination.sum(Kind::Float) / some(&steps.running),

@@ -148,13 +148,16 @@ impl Offline {
         let config = &self.config.offline;
         let ones = steps.reward.ones_like();
         let counts = match &self.critics {
-            None => Counts { action: ones.shallow_clone(), option: ones, going_on: steps.executed.zeros_like() },
+            None => {
+                Counts { action: steps.executed.shallow_clone(), option: ones, going_on: steps.executed.zeros_like() }
+            }
             Some(critics) => tch::no_grad(|| {
                 let values = self.network.critic(&steps.input);
                 let gain = &values - value(&values, &heads.over_options);
-                let advantage = executed(&(critics.least(steps) - &values), steps);
+                let advantage = critics.least(steps) - &values;
+                let share = critics::shares(steps, config);
                 Counts {
-                    action: weights(&advantage, config.temperature, MOST.0),
+                    action: share * weights(&advantage, config.temperature, MOST.0),
                     option: weights(&executed(&gain, steps), config.option_temperature, MOST.1),
                     going_on: (gain + self.dataset.scale.cost) * config.termination_weight,
                 }

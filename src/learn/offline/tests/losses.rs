@@ -77,7 +77,8 @@ fn what_left_its_bounds_is_led_back_and_no_further_out() {
             log_std: log_std.shallow_clone(),
         };
         let ones = steps.reward.ones_like();
-        let counts = Counts { action: ones.shallow_clone(), option: ones, going_on: steps.executed.zeros_like() };
+        let counts =
+            Counts { action: steps.executed.shallow_clone(), option: ones, going_on: steps.executed.zeros_like() };
         let losses = ActorLosses::new(&heads, steps, &counts);
         (losses.policy + losses.termination).backward();
         [floats(&log_std.grad()), floats(&logit.grad())]
@@ -139,6 +140,7 @@ fn every_loss_is_the_formula_written_out() {
         let v = |outputs: &Outputs, row: usize, values: &[f64]| -> f64 {
             outputs.log_over_options(row).iter().zip(values).map(|(log, value)| log.exp() * value).sum()
         };
+        let share = |acted: bool| f64::from(u8::from(acted)) * 0.5 + 0.5 / options as f64;
         let (mut policy, mut value, mut critic) = (0.0, 0.0, 0.0);
         let (mut chosen, mut choices, mut ending, mut arrivals) = (0.0, 0.0, 0.0, 0.0);
         for (row, (logged, at)) in own.iter().enumerate() {
@@ -148,8 +150,11 @@ fn every_loss_is_the_formula_written_out() {
             let least = slow[0][row][o].min(slow[1][row][o]);
             let advantage = least - here[row][o];
             value += (if advantage < 0.0 { 1.0 - offline.expectile } else { offline.expectile }) * advantage.powi(2);
-            let log_prob = outputs.log_prob_action(row, o, &step.choice.proposal);
-            policy -= (offline.temperature * advantage).exp().min(100.0) * log_prob;
+            for other in 0..options {
+                let advantage = slow[0][row][other].min(slow[1][row][other]) - here[row][other];
+                let log_prob = outputs.log_prob_action(row, other, &step.choice.proposal);
+                policy -= share(other == o) * (offline.temperature * advantage).exp().min(100.0) * log_prob;
+            }
             let middle = v(&outputs, row, &here[row]);
             if option_terminated {
                 let weight = (offline.option_temperature * (here[row][o] - middle)).exp().min(20.0);
@@ -174,8 +179,7 @@ fn every_loss_is_the_formula_written_out() {
                 let arrival = (1.0 - beta) * there[row][other] + beta * stop;
                 let goes_on = if step.end == End::Terminated { 0.0 } else { 0.95 };
                 let wanted = f64::from(step.reward) / scale.reward + goes_on * arrival;
-                let share = f64::from(u8::from(other == o)) * 0.5 + 0.5 / options as f64;
-                critic += share * fast.iter().map(|twin| (twin[row][other] - wanted).powi(2)).sum::<f64>();
+                critic += share(other == o) * fast.iter().map(|twin| (twin[row][other] - wanted).powi(2)).sum::<f64>();
             }
         }
         let known = [
