@@ -140,3 +140,27 @@ fn the_wall_clock_stamps_and_names_and_decides_nothing() {
         );
     }
 }
+
+#[test]
+fn every_link_of_the_pages_leads_to_a_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pages = std::fs::read_dir(root).unwrap().chain(std::fs::read_dir(root.join("docs")).unwrap());
+    let pages = pages.map(|page| page.unwrap().path());
+    let mut links = 0;
+    for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap();
+            if file.is_empty() || link.contains("://") {
+                continue;
+            }
+            assert!(
+                page.parent().unwrap().join(file).exists(),
+                "{} links to {link}, which is not there",
+                page.display()
+            );
+            links += 1;
+        }
+    }
+    assert!(5 < links, "{links} links: this test looks for the wrong form");
+}
