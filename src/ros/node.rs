@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use futures::{FutureExt as _, StreamExt as _};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,7 @@ impl Node {
     /// Joins the ROS graph as `name`. Arguments of the process after `--ros-args` may rename it, give it a namespace,
     /// remap its topics and set its parameters.
     pub fn start(name: &str) -> Result<Self> {
+        logs_can_be_written(&log_folder(|name| std::env::var(name).ok()))?;
         let context = context().map_err(|why| Error::invalid(format!("ROS does not start: {why}")))?;
         let inner = r2r::Node::create(context, name, "")
             .map_err(|error| Error::invalid(format!("node {name:?} cannot be made: {error}")))?;
@@ -173,6 +175,28 @@ impl Node {
     }
 }
 
+/// Where rcl writes its logs (ros2/rcl_logging, rcl_logging_interface: `rcl_logging_get_logging_directory`).
+fn log_folder(variable: impl Fn(&str) -> Option<String>) -> PathBuf {
+    let told = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || told("HOME").unwrap_or_default();
+    let folder = told("ROS_LOG_DIR").or_else(|| Some(told("ROS_HOME")?.join("log")));
+    match folder.unwrap_or_else(|| home().join(".ros/log")) {
+        short if short.starts_with("~") => home().join(short.strip_prefix("~").unwrap_or(&short)),
+        whole => whole,
+    }
+}
+
+/// rcl aborts the process, or says nothing, where it cannot write its logs.
+fn logs_can_be_written(folder: &Path) -> Result<()> {
+    let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+    tried.map(drop).map_err(|why| {
+        Error::invalid(format!(
+            "ROS cannot write its logs to {} ({why}): make that folder yours, or set ROS_LOG_DIR to one that is",
+            folder.display()
+        ))
+    })
+}
+
 /// The process's ROS context. r2r panics on arguments that rcl refuses; what it says is enough.
 fn context() -> Result<r2r::Context, String> {
     let hook = std::panic::take_hook();
@@ -236,5 +260,33 @@ impl<S: Service> Client<S> {
             Ok(answer) => answer.map_err(refused),
             Err(_) => Err(Error::invalid(format!("service {} did not answer within {patience:?}", self.name))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_logs_is_that_of_rcl_and_one_that_cannot_be_written_is_named() {
+        let folder = |set: &[(&str, &str)]| {
+            log_folder(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        let home = ("HOME", "/home/me");
+        for (set, found) in [
+            (vec![home], "/home/me/.ros/log"),
+            (vec![home, ("ROS_LOG_DIR", "")], "/home/me/.ros/log"),
+            (vec![home, ("ROS_HOME", "/ros")], "/ros/log"),
+            (vec![home, ("ROS_HOME", "/ros"), ("ROS_LOG_DIR", "/logs")], "/logs"),
+            (vec![home, ("ROS_LOG_DIR", "~/logs")], "/home/me/logs"),
+        ] {
+            assert_eq!(folder(&set), Path::new(found), "{set:?}");
+        }
+        let place = tempfile::tempdir().unwrap();
+        logs_can_be_written(&place.path().join("new/log")).unwrap();
+        assert!(std::fs::read_dir(place.path().join("new/log")).unwrap().next().is_none(), "nothing is left there");
+        std::fs::write(place.path().join("file"), "").unwrap();
+        let said = logs_can_be_written(&place.path().join("file/log")).unwrap_err().to_string();
+        assert!(said.contains("file/log") && said.contains("ROS_LOG_DIR"), "{said}");
     }
 }
