@@ -23,9 +23,16 @@ def read(path):
     except OSError:
         return b""
 
+def size_of(path):
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
 def sample():
     """MiB, descriptors, files and MiB of Fast DDS; None while there are no nodes."""
     memory = descriptors = nodes = 0
+    shared = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         words = read(f"/proc/{name}/cmdline").split(b"\0")
         if os.fsencode(run) not in words and os.fsencode(run + "/config.yaml") not in words and int(name) != training:
@@ -36,8 +43,12 @@ def sample():
             descriptors += len(os.listdir(f"/proc/{name}/fd"))
         except OSError:
             pass
-    shared = [entry.stat().st_size for entry in os.scandir("/dev/shm") if "fastrtps" in entry.name]
-    return [memory / 1024, descriptors, len(shared), sum(shared) / 2**20] if nodes else None
+        # what it has mapped: other programs' files come and go beside it
+        for line in read(f"/proc/{name}/maps").split(b"\n"):
+            path = line.partition(b"/dev/shm/")[2].split()
+            if path:
+                shared[path[0]] = size_of(b"/dev/shm/" + path[0])
+    return [memory / 1024, descriptors, len(shared), sum(shared.values()) / 2**20] if nodes else None
 
 names = ["memory [MiB]", "file descriptors", "/dev/shm [files]", "/dev/shm [MiB]"]
 samples, start = [], time.monotonic()
