@@ -6,7 +6,7 @@ use crate::data::{Change, GoalPose, JointState, Moved, OptionState, Scene};
 use crate::error::{Error, Result};
 use crate::guard::Mode;
 use crate::link::Command;
-use crate::node::{Output, Shutdown};
+use crate::node::{Output, Shutdown, Told};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
@@ -65,26 +65,6 @@ pub struct Outputs {
     pub moves: Output<Moved>,
     /// How it goes.
     pub status: Output<Status>,
-}
-
-/// Says a sentence once, until another comes.
-#[derive(Default)]
-struct Told(String);
-
-impl Told {
-    fn tell<T>(&mut self, outcome: Result<T>) -> Option<T> {
-        match outcome {
-            Ok(value) => return Some(value),
-            Err(error) => {
-                let sentence = error.to_string();
-                if self.0 != sentence {
-                    tracing::error!("{sentence}");
-                    self.0 = sentence;
-                }
-            }
-        }
-        None
-    }
 }
 
 fn ask(pilot: &mut Pilot, request: Request, now_secs: f64) -> Result<&'static str> {
