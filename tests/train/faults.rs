@@ -1,10 +1,10 @@
 //! Processes that are killed, stopped or hung in the middle of a training: by the ids, every transition has one fate.
 
 use super::harness::{
-    audit, finished, left_behind, metrics, node, processes, shared_memory, signal, train, wait_until,
+    Audit, audit, finished, left_behind, metrics, node, processes, shared_memory, signal, train, wait_until,
 };
 use handoff::data::StreamId;
-use handoff::data::audit::{Account, Note};
+use handoff::data::audit::Note;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn stored(run: &Path) -> BTreeSet<StreamId> {
 }
 
 /// Kills a rollout, a sim and the learner one after the other; what became of the transitions.
-fn kill_each(arguments: &[&str]) -> Account {
+fn kill_each(arguments: &[&str]) -> Audit {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let file = run.join("config.yaml").display().to_string();
