@@ -2,6 +2,7 @@
 
 use super::damage::Damage;
 use super::metadata::Metadata;
+use super::packed::Packed;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,8 +11,6 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 const METADATA: &str = "metadata.yaml";
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-const LZ4: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
 
 /// What belongs to a bag.
 #[derive(Debug, Default)]
@@ -134,11 +133,10 @@ pub(super) struct Unpacked {
 
 impl Unpacked {
     pub(super) fn new(path: &Path) -> Result<Self> {
-        let magic = front(path)?;
-        if magic.starts_with(ZSTD) || magic.starts_with(LZ4) {
-            return unpack(path, magic.starts_with(ZSTD));
+        match Packed::of(&front(path)?) {
+            Some(packed) => unpack(path, packed),
+            None => Ok(Self { temporary: None, path: path.to_owned(), damage: None }),
         }
-        Ok(Self { temporary: None, path: path.to_owned(), damage: None })
     }
 
     /// Where it can be read.
@@ -155,16 +153,11 @@ pub(super) fn front(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// As much as comes out; at most 1,000 times the file and 1 GiB on disk, and a megabyte at a time in memory.
-fn unpack(path: &Path, zstd: bool) -> Result<Unpacked> {
+fn unpack(path: &Path, packed: Packed) -> Result<Unpacked> {
     let file = File::open(path).map_err(Error::io(path))?;
     let size = file.metadata().map_err(Error::io(path))?.len();
     let limit = size.saturating_mul(1000).saturating_add(1 << 30);
-    let source: Box<dyn Read> = if zstd {
-        Box::new(zstd::stream::read::Decoder::new(file).map_err(Error::io(path))?)
-    } else {
-        Box::new(lz4_flex::frame::FrameDecoder::new(BufReader::new(file)))
-    };
-    let mut source = source.take(limit);
+    let mut source = packed.open(BufReader::new(file)).map_err(Error::io(path))?.take(limit);
     let mut out = NamedTempFile::with_prefix("handoff-bag-").map_err(Error::io(std::env::temp_dir()))?;
     let mut buffer = vec![0; 1 << 20];
     let mut unpacked = 0;

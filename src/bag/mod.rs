@@ -11,6 +11,7 @@ mod intervals;
 mod mcap;
 pub mod message;
 mod metadata;
+mod packed;
 mod part;
 mod qos;
 mod reader;

@@ -3,6 +3,7 @@
 use super::damage::Damage;
 use super::files::Files;
 use super::metadata::Metadata;
+use super::packed::Packed;
 use super::part::Part;
 use super::storage::{Order, Raw, Selection, Stream, Topic, unpack_limit};
 use crate::error::{Error, Result};
@@ -11,8 +12,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// A bag that has been looked at. Its files stay closed until they are read.
 #[derive(Debug)]
@@ -252,15 +251,14 @@ impl Messages<'_> {
         Ok(())
     }
 
-    /// A message that was compressed by itself (a CDR message never begins like a zstd frame); none if it is damaged.
+    /// A message that was compressed by itself; none if it is damaged.
     fn unpacked(&mut self, part: usize, topic: usize, data: Bytes) -> Option<Bytes> {
-        if !data.starts_with(ZSTD) || self.bag.topics[topic].format != "cdr" {
+        let Some(packed) = Packed::of(&data).filter(|_| self.bag.topics[topic].format == "cdr") else {
             return Some(data);
-        }
+        };
         let limit = unpack_limit(data.len() as u64);
         let mut unpacked = Vec::new();
-        let decoder = zstd::stream::read::Decoder::with_buffer(&data[..]);
-        let what = match decoder.and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut unpacked)) {
+        let what = match packed.open(&data[..]).and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut unpacked)) {
             Ok(count) if count as u64 <= limit => return Some(unpacked.into()),
             Ok(_) => format!("a message that unpacks to more than {limit} bytes"),
             Err(error) => format!("messages that cannot be unpacked ({error})"),
