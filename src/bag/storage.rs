@@ -99,7 +99,8 @@ pub(super) trait Stream: Send {
     fn damage(&self) -> &[Damage];
 }
 
-/// Memory that unpacking one piece of a file may take: 64 times the file, and 16 MiB. More is refused as damage.
+/// What one piece of a file may unpack to: 64 times the file, and 16 MiB. More is refused as damage. Vectors that grow, and a place for each
+/// message of a piece, make 320 times the file and 192 MiB of it at most, with what overlaps in time.
 pub(super) fn unpack_limit(file_bytes: u64) -> u64 {
     file_bytes.saturating_mul(64).saturating_add(16 << 20)
 }

@@ -54,8 +54,7 @@ impl Unpacked {
     /// Takes a record in, whose body ends at `end`; whether it could.
     fn take(&mut self, opcode: u8, body: &[u8], end: usize) -> bool {
         if opcode != op::MESSAGE {
-            let record = mcap::parse_record(opcode, body).map(Record::into_owned);
-            return record.map(|record| self.declared.push(record)).is_ok();
+            return records::parse(opcode, body).map(|record| self.declared.push(record)).is_some();
         }
         let Some(head) = records::message(body) else { return false };
         let begin = end - body.len() + records::MESSAGE;

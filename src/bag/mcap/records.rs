@@ -1,7 +1,7 @@
 //! Records of mcap, as far as they are walked over by hand. The crate's readers stop at the first damage; these go on.
 //! Source: the MCAP specification, <https://mcap.dev/spec>.
 
-use mcap::records::op;
+use mcap::records::{Record, op};
 
 /// At both ends of a file.
 pub(super) const MAGIC: &[u8] = mcap::MAGIC;
@@ -11,6 +11,8 @@ pub(super) const HEAD: usize = 9;
 pub(super) const MESSAGE: usize = 22;
 /// Start of the summary and of its offsets, checksum.
 pub(super) const FOOTER: u64 = 20;
+/// Fields of the statistics before the counts by channel.
+const STATISTICS: usize = 42;
 /// Fields of a chunk before its compression.
 const CHUNK: usize = 28;
 
@@ -94,6 +96,31 @@ pub(super) fn chunk(body: &[u8], len: u64) -> Option<ChunkHead> {
 pub(super) fn indexed(body: &[u8], len: u64) -> Option<u64> {
     let listed = u64::from(u32_at(body, 2)?);
     (listed + 6 == len).then_some(listed / 16)
+}
+
+/// A schema, a channel or the statistics. The crate reserves what a length says before it reads so much: that they end within the record is
+/// looked at before.
+pub(super) fn parse(opcode: u8, body: &[u8]) -> Option<Record<'static>> {
+    let (mut rest, texts) = match opcode {
+        op::SCHEMA => (body.get(2..)?, 3),
+        op::CHANNEL => (body.get(4..)?, 3),
+        _ => (body.get(STATISTICS..)?, 1),
+    };
+    let mut last = rest;
+    for _ in 0..texts {
+        last = text(&mut rest)?;
+    }
+    while opcode == op::CHANNEL && !last.is_empty() {
+        text(&mut last)?; // names and values of its metadata
+    }
+    mcap::parse_record(opcode, body).map(Record::into_owned).ok()
+}
+
+/// Takes bytes behind their number.
+fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (text, behind) = rest.get(4..)?.split_at_checked(u32_at(rest, 0)? as usize)?;
+    *rest = behind;
+    Some(text)
 }
 
 /// Whether a record may have this opcode: those of the specification and private ones.

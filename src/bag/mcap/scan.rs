@@ -159,8 +159,7 @@ impl Walk<'_> {
                 }
             }
             op::SCHEMA | op::CHANNEL | op::STATISTICS => {
-                let Ok(record) = mcap::parse_record(opcode, self.at(body, len as usize)?).map(Record::into_owned)
-                else {
+                let Some(record) = records::parse(opcode, self.at(body, len as usize)?) else {
                     return Ok(Step::Broken);
                 };
                 match record {

@@ -5,6 +5,7 @@ mod cutting;
 mod damage;
 mod hostile;
 mod make;
+mod memory;
 mod noise;
 #[cfg_attr(not(feature = "torch"), expect(dead_code, reason = "some of it is for what decides"))]
 pub(crate) mod recording;
