@@ -6,16 +6,15 @@ use crate::error::Error;
 use bytes::Bytes;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-fn topic(name: &str, type_name: &str, transient_local: bool, depth: u64) -> Topic {
+pub(super) fn topic(name: &str, type_name: &str, transient_local: bool, depth: u64) -> Topic {
     let offers = vec![Qos { reliable: Some(true), transient_local: Some(transient_local), depth: Some(depth) }];
     let (name, type_name, format) = (name.into(), type_name.into(), "cdr".into());
     Topic { name, type_name, format, offers, type_hash: String::new(), definition: None }
 }
 
 /// A file with `/latched` (depth 2) at 1 s, 2 s, 3 s and `/stream` at each 0.5 s up to 6 s.
-fn bag(folder: &Path) -> PathBuf {
+pub(super) fn bag(folder: &Path) -> PathBuf {
     let path = folder.join("a.mcap");
     let topics = [topic("/latched", "std_msgs/msg/String", true, 2), topic("/stream", "std_msgs/msg/Bool", false, 10)];
     let mut writer = Writer::new(&path, std::fs::File::create(&path).unwrap(), &topics).unwrap();
@@ -117,44 +116,6 @@ fn a_place_where_no_bag_can_be_is_refused_with_its_reason() {
         let Err(Error::Invalid(said)) = Folder::create(&place, &[], Split::default()) else { panic!("{place:?}") };
         assert_eq!(said, format!("{} cannot be written, as {why}: give another name", place.display()));
     }
-}
-
-#[test]
-fn a_cut_is_read_alike_by_rosbags_and_mcap() {
-    const READER: &str = "
-import json, sys
-from pathlib import Path
-from mcap.reader import make_reader
-from rosbags.highlevel import AnyReader
-out = Path(sys.argv[1])
-with AnyReader([out]) as reader:
-    found = [[c.topic, c.msgtype, time, reader.deserialize(data, c.msgtype).data] for c, time, data in reader.messages()]
-    assert reader.message_count == len(found)
-    qos = {c.topic: c.ext.offered_qos_profiles[0].durability.name for c in reader.connections}
-with (out / (out.name + '_0.mcap')).open('rb') as file:
-    assert [[c.topic, m.log_time] for _, c, m in make_reader(file).iter_messages()] == [[line[0], line[2]] for line in found]
-print(json.dumps([found, qos]))
-";
-    let folder = tempfile::tempdir().unwrap();
-    let source = Bag::open(&bag(folder.path())).unwrap();
-    let out = folder.path().join("out");
-    let cut = Cut { from_secs: Some(3.0), to_secs: Some(4.0), topics: vec![] };
-    cut.write(&source, &out, &mut |_| {}).unwrap();
-    let python = std::env::var("HANDOFF_PYTHON").unwrap_or_else(|_| "python3".into());
-    let output = Command::new(&python).arg("-c").arg(READER).arg(&out).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let (text, truth) = ("std_msgs/msg/String", "std_msgs/msg/Bool");
-    let expected = serde_json::json!([
-        [
-            ["/latched", text, 3_500_000_000i64, "b"],
-            ["/latched", text, 3_500_000_000i64, "c"],
-            ["/stream", truth, 3_500_000_000i64, true],
-            ["/stream", truth, 4_000_000_000i64, true],
-        ],
-        {"/latched": "TRANSIENT_LOCAL", "/stream": "VOLATILE"},
-    ]);
-    assert_eq!(read, expected);
 }
 
 #[test]

@@ -11,3 +11,4 @@ mod noise;
 pub(crate) mod recording;
 mod surveying;
 mod truncation;
+mod written;
