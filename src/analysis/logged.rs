@@ -1,7 +1,7 @@
 //! The transitions of bags, to learn from.
 
 use super::walk::alike;
-use crate::bag::{Bag, Damage, Message, Schema, Schemas, Select, decode, message};
+use crate::bag::{Bag, Damage, Message, NO_TRANSITIONS, Schema, Schemas, Select, decode, message};
 use crate::contract::{Architecture, Contract, Hash, Network, PolicyWeights};
 use crate::data::{Batch, Logged, check};
 use crate::error::{Error, Result};
@@ -34,11 +34,11 @@ pub fn transitions(bags: &[PathBuf], ours: &Contract, prefixes: &[PathBuf]) -> R
             take(schema, message, &known, ours, &mut all.logged, &mut all.left_out)
         })?;
         if all.logged.len() == before {
-            let why = all.left_out.keys().next().map(|reason| format!(" that fit: {reason}")).unwrap_or_default();
-            return Err(Error::invalid(format!(
-                "{} holds no transitions{why}; configs/record.yaml says what to record, and `handoff eval RUN --record BAG` does it",
-                path.display()
-            )));
+            let path = path.display();
+            return Err(Error::invalid(match all.left_out.keys().next() {
+                Some(reason) => format!("{path} holds no transitions that fit: {reason}"),
+                None => format!("{path} holds {NO_TRANSITIONS}"),
+            }));
         }
     }
     Ok(all)

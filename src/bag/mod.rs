@@ -36,7 +36,7 @@ pub use reader::{Bag, Message, Messages, Select};
 pub use schema::{Schema, Schemas};
 pub use storage::{Definition, Order, Topic};
 pub use survey::{Jump, Survey, TopicSurvey, Weights, jump_back};
-pub use verdict::{Finding, Purpose, Verdict};
+pub use verdict::{Finding, NO_TRANSITIONS, Purpose, Verdict};
 pub use write::Writer;
 
 #[cfg(test)]

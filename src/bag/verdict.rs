@@ -1,9 +1,14 @@
 //! Whether a bag is fit for what follows, and if not, why not.
 
 use super::robots::{self, foreign};
-use super::survey::{JOINT_STATE, JOINT_TRAJECTORY, Survey, TRANSITIONS, TopicSurvey};
+use super::survey::{JOINT_STATE, JOINT_TRAJECTORY, Survey, TopicSurvey};
 use crate::contract::{Architecture, Contract, Network};
 use serde::Serialize;
+
+/// What a bag holds that cannot be learned from, and what would be right.
+pub const NO_TRANSITIONS: &str = "no transitions (handoff/msg/TransitionBatch), and joint states and commands alone do not tell the option, \
+                                  action, reward and end of each step that learning needs: record a rollout's as configs/record.yaml says, \
+                                  or make some with `handoff eval RUN --record BAG`";
 
 /// What a bag is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -177,7 +182,7 @@ impl Verdict {
             }
         }
         if survey.transitions.values().all(|&steps| steps == 0) {
-            self.say(Purpose::Learning, false, format!("it holds no transitions: record transitions ({TRANSITIONS})"));
+            self.say(Purpose::Learning, false, format!("it holds {NO_TRANSITIONS}"));
         }
         if 0 < strange {
             let sentence = format!(

@@ -4,6 +4,64 @@ use super::*;
 use crate::bag::{Purpose as Wanted, Verdict};
 
 #[test]
+fn what_an_armed_node_decided_is_decided_again() {
+    let (bag, said) = moved(true);
+    let (found, decided) = analysed(&bag, &Setup { seed: 5, ..Setup::default() });
+    assert_eq!(decided.len(), said.len());
+    // the reference is where the guard let the policy lead the arm: up to its leash that is where the policy wanted to go
+    let same = decided
+        .iter()
+        .zip(&said)
+        .filter(|(a, b)| (a.stamp_secs, a.option, a.duration) == (b.stamp_secs, b.option, b.duration));
+    assert!(same.count() as f64 > 0.95 * said.len() as f64);
+    let now = found.now.unwrap();
+    assert!(now.agreement.unwrap() > 0.95);
+    let ran: Vec<_> = now.options.iter().filter(|one| one.action.is_some()).collect();
+    assert!(ran.len() > 1);
+    for one in ran {
+        assert!(one.action.unwrap().mean.abs() < 1e-9, "the same weights on the same states: {one:?}");
+        assert!(one.transition.unwrap().mean < 0.01, "{one:?}");
+    }
+    assert!(found.notes.iter().any(|note| note.contains("--run RUN")), "{:?}", found.notes);
+    let health = found.health;
+    let latency = health.latency.unwrap();
+    assert!((latency.median_secs - 0.003).abs() < 1e-4 && latency.commands > 500);
+    // the arm is where it was told one tick ago
+    assert!(health.tracking.iter().all(|joint| joint.largest_rad < 1e-9), "{:?}", health.tracking);
+    assert_eq!(health.weights_lag.unwrap().mean, 0.0);
+    let options = found.options.unwrap();
+    assert_eq!(options.steps, said.len() as u64);
+    let switches = said.iter().skip(1).filter(|option| option.switched).count() as u64;
+    assert_eq!(options.switches, switches);
+    let episodes = found.episodes.unwrap();
+    assert_eq!((episodes.count, episodes.ends["the end of the bag"]), (1, 1));
+    assert_eq!(episodes.length.unwrap().mean, said.len() as f64 - 1.0);
+}
+
+#[test]
+fn states_and_commands_alone_with_a_run_and_a_goal_are_enough() {
+    let (whole, _) = moved(false);
+    let run = snapshot(9, 0.1);
+    let setup = Setup { present: present(&run), goal: Some(GOAL), ..Setup::default() };
+    let alone = whole.only(&["/joint_states", "/joint_command"]);
+    let (found, decided) = analysed(&alone, &setup);
+    let (with_goal, same) = analysed(&whole.only(&["/joint_states", "/joint_command", "/goal_pose"]), &setup);
+    assert_eq!(decided, same);
+    assert_eq!((found.decisions, with_goal.decisions), (decided.len() as u64, same.len() as u64));
+    assert!(decided.len() > 190 && decided.iter().all(|decision| decision.version == 9));
+    assert!(found.now.is_none() && found.critic.unwrap().td_errors.is_none());
+    assert!(found.notes.iter().any(|note| note.contains("no option_state")), "{:?}", found.notes);
+    let far = |goal| analysed(&alone, &Setup { goal: Some(goal), ..setup.clone() }).0.notes;
+    let (near, far) = (far(GOAL), far([9.0, 9.0, 9.0]));
+    assert!(!near.iter().any(|note| note.contains("out of reach")), "{near:?}");
+    // √(9² + 9² + 8.667²) = 15.40
+    assert!(far.iter().any(|note| note.contains("--goal 9,9,9 is out of reach: it lies 15.40 m")), "{far:?}");
+    let (without, _) = analysed(&alone, &Setup { goal: None, ..setup });
+    assert_eq!(without.decisions, 0);
+    assert!(without.notes.iter().any(|note| note.contains("--goal X,Y,Z")), "{:?}", without.notes);
+}
+
+#[test]
 fn a_recording_that_begins_dry_is_decided_as_the_node_decided_dry_and_armed() {
     for another in [false, true] {
         let scene = Scene { targets: true, dry_secs: 3.0, another, disarmed_secs: Some(9.0) };
@@ -115,4 +173,24 @@ fn an_fr3_is_fit_and_has_latency_and_tracking_by_its_trajectories() {
         largest.iter().zip([0.0, 0.0, 0.02, 0.0, 0.0, 0.0, 0.0]).all(|(found, want)| (found - want).abs() < 1e-9),
         "{largest:?}"
     );
+}
+
+#[test]
+fn a_recording_that_is_made_twice_over_the_same_times_is_two_recordings() {
+    let (mut bag, said) = moved(true);
+    let (once, _) = analysed(&bag, &Setup { seed: 5, ..Setup::default() });
+    bag.again();
+    let (twice, decided) = analysed(&bag, &Setup { seed: 5, ..Setup::default() });
+    assert_eq!(twice.survey.clock_jump_count, 1);
+    let count = decided.len().abs_diff(2 * said.len());
+    assert!(count <= 1, "{} of {}", decided.len(), 2 * said.len());
+    let (one, two) = (once.health, twice.health);
+    assert!(two.tracking.iter().all(|joint| joint.largest_rad < 1e-9), "{:?}", two.tracking);
+    let (one, two) = (one.latency.unwrap(), two.latency.unwrap());
+    assert_eq!((two.commands, two.longest_secs), (2 * one.commands, one.longest_secs));
+    let (one, two) = (once.options.unwrap(), twice.options.unwrap());
+    assert_eq!((two.steps, two.switches), (2 * one.steps, 2 * one.switches));
+    assert!(twice.now.unwrap().agreement.unwrap() > 0.95);
+    let episodes = twice.episodes.unwrap();
+    assert_eq!((episodes.count, episodes.ends["time was set back"], episodes.ends["the end of the bag"]), (2, 1, 1));
 }

@@ -1,6 +1,7 @@
-//! Transitions of other networks, of mean actions, of several trainings, and with holes.
+//! Transitions of other networks, of mean actions, of several trainings, sent twice, and with holes.
 
 use super::*;
+use crate::data::{Final, Fragment};
 use std::collections::BTreeMap;
 
 #[test]
@@ -122,4 +123,46 @@ fn nothing_goes_on_over_steps_that_are_missing_or_come_late() {
         mixed.iter().all(|(length, count)| runs.get(length).is_some_and(|whole| count <= whole)),
         "{mixed:?} {runs:?}"
     );
+}
+
+#[test]
+fn what_was_sent_twice_counts_once_and_what_is_left_out_not_at_all() {
+    let acting = snapshot(1, 0.0);
+    let setup = Setup { present: present(&acting), ..Setup::default() };
+    let mut batch = transitions(&acting, 100);
+    batch.episodes = vec![stats()];
+    let mut bag = recorded(&batch);
+    bag.again();
+    let mut other = Batch { seq: 1, contract_hash: [9; 32], ..batch.clone() };
+    bag.add(0, ns(2.0), recording::batch(&other));
+    bag.add(0, ns(3.0), recording::batch(&other));
+    (other.seq, other.contract_hash, other.fragments[0].obs_size) = (2, batch.contract_hash, 7);
+    bag.add(0, ns(4.0), recording::batch(&other));
+    let (found, _) = analysed(&bag, &setup);
+    assert_eq!((found.source.as_str(), found.options.unwrap().steps), ("100 transitions", 100));
+    assert_eq!(found.episodes.unwrap().count, 1);
+    let left: Vec<&String> = found.notes.iter().filter(|note| note.contains("left out")).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.iter().all(|note| note.starts_with("100 transitions")), "{left:?}");
+    let read = crate::analysis::logged::transitions(&[bag.write()], &acting.contract, &[]).unwrap();
+    let malformed = read.left_out.iter().find(|(reason, _)| reason.contains("observations has"));
+    assert_eq!(malformed.map(|(_, count)| *count), Some(100), "{:?}", read.left_out);
+}
+
+#[test]
+fn steps_are_at_their_stamps_where_these_are_of_the_recorders_clock() {
+    let acting = snapshot(1, 0.0);
+    let fragment = &transitions(&acting, 100).fragments[0]; // stamps 0, 0.05, ..., 4.95
+    let times = |at_secs, since_secs, start_ns| {
+        let at = crate::analysis::rows::times(fragment, at_secs, since_secs, start_ns);
+        [at(0), at(49), at(99)]
+    };
+    let near =
+        |found: [f64; 3], want: [f64; 3]| found.iter().zip(want).all(|(found, want)| (found - want).abs() < 1e-9);
+    // as `eval` writes them: received with the last step, the bag's first message at 0; nothing was received before
+    assert!(near(times(4.95, 4.95, 0), [0.0, 2.45, 4.95]));
+    // an arm: sent 0.3 s later, the bag began at 0.2 s
+    assert!(near(times(5.05, 1.0, 200_000_000), [0.0, 2.25, 4.75]));
+    // a simulator of its own time beside a wall clock: between two receipts
+    assert!(near(times(12.0, 11.0, 1_700_000_000_000_000_000), [11.01, 11.5, 12.0]));
 }
