@@ -12,7 +12,7 @@ mod described;
 mod entry;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod offline;
-#[cfg(feature = "torch")]
+#[cfg(all(feature = "torch", feature = "sim"))]
 mod page;
 #[cfg(feature = "ros")]
 mod ros;

@@ -46,13 +46,14 @@ impl Intervals {
         self.count
     }
 
-    /// A share (0 to 1) of the intervals is not longer than this, within 2 % [ns].
+    /// A share (0 to 1) of the intervals is not longer than this, within 2 %, and never longer than the longest [ns].
     pub fn quantile_ns(&self, share: f64) -> Option<f64> {
         let (mut below, wanted) = (0, share * self.count as f64);
-        self.buckets.iter().find_map(|(&bucket, &count)| {
+        let found = self.buckets.iter().find_map(|(&bucket, &count)| {
             below += count;
             (wanted <= below as f64).then(|| middle(bucket))
-        })
+        });
+        found.zip(self.longest).map(|(found, (longest, _))| found.min(longest as f64))
     }
 
     /// The median within 2 % [ns].
@@ -99,5 +100,13 @@ mod tests {
         assert_eq!(intervals.longer_than(3.0 * median), 1);
         assert_eq!(intervals.longest(), Some((50_000_000, 70_000_000)));
         assert_eq!(Intervals::default().median_ns(), None);
+    }
+
+    #[test]
+    fn no_share_is_longer_than_the_longest() {
+        let mut intervals = Intervals::default();
+        (0..10).for_each(|index| intervals.add(2_000_000 * index, 2_000_000 * (index + 1)));
+        assert!(2e6 < middle(bucket(2_000_000)));
+        assert_eq!(intervals.quantile_ns(0.99), Some(2e6));
     }
 }

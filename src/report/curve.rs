@@ -205,25 +205,31 @@ fn chart(
     Ok(())
 }
 
-/// The values' range and 5 % more on either side; not empty.
+/// The values' range and 5 % more on either side; half of a single value, or 1 about zero.
 pub(super) fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     match (high - low) * 0.05 {
         margin if 0.0 < margin => low - margin..high + margin,
-        _ if low <= high => low - 1.0..high + 1.0,
+        _ if low <= high => {
+            let margin = if low == 0.0 { 1.0 } else { 0.5 * low.abs() };
+            low - margin..high + margin
+        }
         _ => 0.0..1.0,
     }
 }
 
-/// A label of an axis: 250k, 1.5M, -12, 0.25.
+/// A label of an axis: 250k, 1.5M, -12, 0.25, 0.0015.
 pub(super) fn number(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         1e6.. => (value / 1e6, "M"),
         1e4.. => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    let rounded = (scaled * 1000.0).round() / 1000.0 + 0.0;
-    format!("{rounded}{unit}")
+    // three digits that count, behind the point three at least
+    let places = (2.0 - scaled.abs().log10().floor()).clamp(3.0, 9.0) as usize;
+    let text = format!("{scaled:.places$}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{}{unit}", if text == "-0" { "0" } else { text })
 }
 
 #[cfg(test)]
@@ -286,7 +292,9 @@ mod tests {
 
     #[test]
     fn labels_are_short() {
-        for (value, text) in [(1_500_000.0, "1.5M"), (250_000.0, "250k"), (-12.0, "-12"), (0.25, "0.25"), (-0.0, "0")] {
+        let large = [(1_500_000.0, "1.5M"), (250_000.0, "250k"), (-12.0, "-12"), (100.0, "100")];
+        let small = [(0.25, "0.25"), (0.1 + 0.2, "0.3"), (-0.0015, "-0.0015"), (-0.0, "0"), (1e-17, "0")];
+        for (value, text) in large.into_iter().chain(small) {
             assert_eq!(number(value), text);
         }
     }
@@ -295,6 +303,8 @@ mod tests {
     fn ranges_are_never_empty() {
         assert_eq!(padded([1.0, 3.0].into_iter()), 0.9..3.1);
         assert_eq!(padded([2.0].into_iter()), 1.0..3.0);
+        assert_eq!(padded([-0.5].into_iter()), -0.75..-0.25);
+        assert_eq!(padded([0.0].into_iter()), -1.0..1.0);
         assert_eq!(padded([].into_iter()), 0.0..1.0);
     }
 }

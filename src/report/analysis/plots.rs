@@ -14,8 +14,10 @@ const WIDTH: u32 = 760;
 const HEIGHT: u32 = 220;
 /// So few values are drawn as points, too.
 const FEW: usize = 40;
+/// Room at the left: on a phone letters are larger beside the plot (style.css), and the axis' name is not to be written over.
+const LEFT: u32 = 112;
 /// Where the numbers of options end.
-const LABELS: i32 = 62;
+const LABELS: i32 = LEFT as i32 - 2;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -134,7 +136,7 @@ fn frame<'a, 'b>(
         .margin(8)
         .margin_right(20)
         .x_label_area_size(34)
-        .y_label_area_size(64)
+        .y_label_area_size(LEFT)
         .build_cartesian_2d(0.0..x_max.max(f64::MIN_POSITIVE), y_range)?;
     let drawn: Drawn = chart
         .configure_mesh()
