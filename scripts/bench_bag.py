@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""How fast bags are read and decoded, against `rosbags`, on the same bag of JointStates in one run.
-Usage: ./handoff bench bag [--gigabytes 1] [--storage mcap|sqlite3]"""
+"""How fast bags are read and decoded, against `rosbags`, on the same bag of JointStates in one run."""
 
 import argparse
 import json
@@ -53,10 +52,10 @@ def rosbags(path):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--gigabytes", type=float, default=1.0)
-    options.add_argument("--storage", choices=["mcap", "sqlite3"], default="mcap")
-    options.add_argument("--program", required=True, help="the example bag_speed, built")
+    options = argparse.ArgumentParser(prog="./handoff bench bag", description=__doc__)
+    options.add_argument("--gigabytes", type=float, default=1.0, help="size of the bag, which is thrown away [default: 1]")
+    options.add_argument("--storage", choices=["mcap", "sqlite3"], default="mcap", help="[default: mcap]")
+    options.add_argument("--program", required=True, help=argparse.SUPPRESS)  # the example bag_speed, built
     options = options.parse_args()
     program = [options.program]
     with tempfile.TemporaryDirectory() as folder:
