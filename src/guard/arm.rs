@@ -8,6 +8,9 @@ use super::stop::{Motion, Stop};
 use crate::robot::{ARM_DOF, PerJoint, jacobian};
 use nalgebra::{SMatrix, SVector};
 
+#[cfg(test)]
+mod tests;
+
 /// The speed of the tool centre point is planned at this share of its cap: a stop bends, and its way is looked at in a few places.
 const SPEED_HEADROOM: f64 = 0.8;
 /// Halvings in the search for the share of braking that keeps the speed.
@@ -95,6 +98,11 @@ impl Arm {
             std::array::from_fn(|joint| stops[joint].at(self.motions[joint], secs))
         });
         motions.map(|motions| (positions(&motions), motions.map(|motion| motion.velocity))).collect()
+    }
+
+    /// For so long along the stop [s].
+    pub(super) fn coast(&mut self, secs: f64) {
+        self.motions = std::array::from_fn(|joint| brake(&self.bounds[joint], self.motions[joint], secs).next);
     }
 
     /// Other bounds. They hold as soon as the motion obeys them and its stop under them has room; until then the arm brakes

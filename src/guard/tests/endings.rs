@@ -42,6 +42,9 @@ fn a_stale_policy_leads_to_a_hold_until_the_next_target() {
     assert_eq!(bench.state(), State::Armed);
     assert!(bench.says("farther"), "{}", bench.guard.report().sentence);
     assert!(bench.sent.last().unwrap().positions[0] > held.positions[0]);
+    assert_eq!(bench.guard.report().holds, 1, "however long");
+    bench.run(1.0);
+    assert_eq!(bench.guard.report().holds, 2);
 }
 
 #[test]

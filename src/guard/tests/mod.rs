@@ -2,7 +2,9 @@
 
 mod arming;
 mod boundaries;
+mod edges;
 mod endings;
+mod late;
 mod limits;
 mod recovery;
 mod streams;
