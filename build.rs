@@ -1,11 +1,11 @@
-//! Lets the program find libtorch and MuJoCo where they were at the build, links CUDA where it is complete, and says whether
-//! franka_ros2's messages are there.
+//! Lets the program find libtorch and MuJoCo where they were at the build, links CUDA where it is complete, and says which of the
+//! messages are there that it can do without.
 
 use std::{env, path::PathBuf};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-check-cfg=cfg(franka_msgs)");
+    println!("cargo:rustc-check-cfg=cfg(franka_msgs,simulation_interfaces)");
     #[cfg(feature = "ros")]
     find_messages();
     if env::var_os("CARGO_FEATURE_SIM").is_some()
@@ -20,13 +20,15 @@ fn main() {
     }
 }
 
-/// The cfg `franka_msgs`, where r2r makes a type for the robot's state.
+/// The cfgs `franka_msgs` and `simulation_interfaces`, where r2r makes types for the robot's state and for a reset.
 #[cfg(feature = "ros")]
 fn find_messages() {
     r2r_common::print_cargo_watches();
     let found = r2r_common::get_wanted_messages();
-    if found.iter().any(|message| message.module == "franka_msgs" && message.name == "FrankaRobotState") {
-        println!("cargo:rustc-cfg=franka_msgs");
+    for (module, name) in [("franka_msgs", "FrankaRobotState"), ("simulation_interfaces", "ResetSimulation")] {
+        if found.iter().any(|message| message.module == module && message.name == name) {
+            println!("cargo:rustc-cfg={module}");
+        }
     }
 }
 

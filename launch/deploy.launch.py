@@ -9,6 +9,7 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
 # name, default, description, parameter
 ARGUMENTS = [
@@ -18,6 +19,7 @@ ARGUMENTS = [
     ("robot", "", "the arm: panda or fr3", "robot"),
     ("scale", "", "share of the arm's limits, at most 1; default: 1 in simulation, 0.2 on hardware", "guard.scale"),
     ("robot_description", "", "latched topic of the URDF, whose tighter joint limits hold; it is waited for", "policy.robot_description"),
+    ("describe", "false", "true: robot_state_publisher publishes robot_description (model/) and tf, for RViz and Foxglove", None),
     ("namespace", "", "namespace of the robot's topics", None),
     ("autostart", "true", "configure and activate by itself; false: by ros2 lifecycle", "policy.autostart"),
     ("record", "", "bag to record into, by configs/record.yaml (needs rosbag2)", None),
@@ -38,6 +40,21 @@ def recorder(bag):
             output="screen",
         )
     ]
+
+
+def describer(arm, namespace):
+    """What draws an arm of which nobody else tells."""
+    path = os.path.join(os.path.dirname(__file__), "..", "model", f"{arm}.urdf")
+    with open(path, encoding="utf-8") as urdf:
+        description = ParameterValue(urdf.read(), value_type=str)
+    return Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        name="robot_state_publisher",
+        namespace=namespace,
+        parameters=[{"robot_description": description}],
+        output="screen",
+    )
 
 
 def graph(context):
@@ -63,7 +80,9 @@ def graph(context):
         )
 
     paced = [node("sim", {"sim.mode": "paced"})] if given["link"] == "sim" else []
-    return [*recorder(given["record"]), *paced, node("policy")]
+    described = given["describe"].lower() == "true"
+    drawn = [describer(parameters.get("robot", "panda"), given["namespace"])] if described else []
+    return [*recorder(given["record"]), *drawn, *paced, node("policy")]
 
 
 def generate_launch_description():

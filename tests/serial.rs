@@ -189,6 +189,22 @@ fn charts(folder: &std::path::Path) -> Vec<BTreeMap<String, f64>> {
 }
 
 #[test]
+fn a_forced_lag_is_the_lag_that_is_learned_from() {
+    for (lag, want) in [(0, 0.0), (3, 3.0)] {
+        let mut config = config(5);
+        config.learner.update_mode = UpdateMode::Async;
+        config.learner.batch_steps = 240;
+        config.train.forced_lag = lag;
+        let folder = tempfile::tempdir().unwrap();
+        go_on(folder.path(), &config, 8);
+        let rows = read(&folder.path().join("run")).unwrap();
+        let last = &rows.last().unwrap().values;
+        assert!((want..want + 1.0).contains(&last["lag/mean"]), "{last:?}");
+        assert_eq!(last["lag/min"], want);
+    }
+}
+
+#[test]
 fn a_run_stopped_at_any_update_and_resumed_is_the_uninterrupted_one() {
     let mut config = config(5);
     // Everything that a simulator can hold on to: noise, late commands, varied arms.

@@ -113,6 +113,14 @@ fn deploy_launch_passes_its_arguments_on_and_a_simulator_comes_with_link_sim() {
     let nodes = graph["nodes"].as_array().unwrap();
     assert_eq!((nodes.len(), &nodes[0]["executable"]), (2, &"sim".into()));
     assert_eq!(configuration(&nodes[0]).sim.mode, config::SimMode::Paced);
+    // drawn where nobody else tells of it
+    for (link, arm) in [("sim", "panda"), ("franka_fr3", "fr3")] {
+        let graph = execute(&launch, &[&format!("link:={link}"), "describe:=true"]);
+        let drawn = &graph["nodes"][0];
+        assert_eq!(drawn["package"], "robot_state_publisher");
+        let urdf = std::fs::read_to_string(root().join(format!("model/{arm}.urdf"))).unwrap();
+        assert_eq!(drawn["parameters"][0]["robot_description"]["value"], urdf);
+    }
     // up to active by itself, but for who wants to lead it
     assert!(configuration(&nodes[1]).policy.autostart);
     let graph = execute(&launch, &["link:=franka_fr3", "autostart:=false"]);

@@ -8,6 +8,7 @@
 
 #[cfg(all(feature = "ros", feature = "torch", feature = "sim"))]
 mod bench;
+mod described;
 mod entry;
 #[cfg(all(feature = "torch", feature = "sim"))]
 mod offline;

@@ -1,7 +1,7 @@
 //! The serial mode: the same state machines in one loop on one thread. No ROS; same seed, same bytes.
 
 use super::watch::Watch;
-use crate::config::{Config, Purpose, Seed};
+use crate::config::{Config, Purpose, Seed, UpdateMode};
 use crate::contract::Snapshot;
 use crate::data::{Follow, Hold, Outbox, StreamId};
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::node::trainer::Trainer;
 use crate::policy::Sampling;
 use crate::sim::{Arms, EnvState, Lockstep};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +30,10 @@ pub struct Serial {
     agent: Agent,
     learner: Learner,
     trainer: Trainer,
+    /// Versions by which the acting one is behind, at most.
+    lag: u64,
+    /// The versions that do not act yet, the acting one first.
+    behind: VecDeque<Arc<Snapshot>>,
     /// Simulated time, which the protocol's time-outs go by.
     now: Duration,
     period: Duration,
@@ -55,6 +60,8 @@ impl Serial {
             agent: Agent::new(rollout, follow, outbox, config.rollout.fragment_steps),
             learner,
             trainer,
+            lag: config.train.forced_lag,
+            behind: VecDeque::new(),
             now: Duration::ZERO,
             period: Duration::from_secs_f64(period_secs),
         })
@@ -135,7 +142,13 @@ impl Serial {
 
     fn take(&mut self, snapshot: &Arc<Snapshot>) {
         self.learner.published(snapshot, snapshot.hash());
-        self.agent.weights(snapshot, self.now);
+        self.behind.push_back(Arc::clone(snapshot));
+        while self.behind.front().is_some_and(|acting| acting.version + self.lag < snapshot.version) {
+            self.behind.pop_front();
+        }
+        if let Some(acting) = self.behind.front() {
+            self.agent.weights(acting, self.now);
+        }
     }
 }
 
@@ -143,7 +156,14 @@ impl Serial {
 pub fn train(config: &Config) -> Result<()> {
     let (trainer, table) = Trainer::open(config)?;
     let (run, life) = trainer.identity();
-    let settings = crate::config::Learner { min_rollouts: 1, ..config.learner.clone() };
+    let mut settings = crate::config::Learner { min_rollouts: 1, ..config.learner.clone() };
+    if 0 < config.train.forced_lag {
+        if trainer.updates() != 0 {
+            return Err(Error::invalid("a run with train.forced_lag is for comparison: it cannot be resumed"));
+        }
+        settings.update_mode = UpdateMode::Async; // a phase takes no lag
+        settings.batch_steps = settings.num_steps_per_env * config.train.envs;
+    }
     let learner = Learner::new(run, life, Arc::new(config.contract()?), &settings, table);
     let mut serial = Serial::new(config, trainer, learner)?;
     let mut watch = Watch::new(Path::new(&config.learner.run_dir), config.option_count(), "");

@@ -49,6 +49,9 @@ pub(super) fn train(arguments: &cli::Train) -> Result<()> {
     if arguments.resume.is_none() {
         inherit(&mut config)?;
     }
+    if 0 < config.train.forced_lag && !arguments.serial {
+        return Err(Error::invalid("train.forced_lag is for --serial; over ROS data lags by itself"));
+    }
     if arguments.serial {
         if arguments.update_mode.as_deref() == Some("async") {
             return Err(Error::invalid(

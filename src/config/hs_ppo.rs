@@ -54,6 +54,8 @@ pub struct HsPpo {
     pub action_ratios: bool,
     /// Weigh data that lags by the ratio of its option transitions; without is for comparison.
     pub option_ratios: bool,
+    /// Clip the ratio to the policy at the update's start (Hilton et al. 2021); without, for comparison, to the one that recorded.
+    pub decoupled: bool,
     /// log of the actions' standard deviation at the start.
     pub log_std_init: f64,
     /// Termination logit at the start.
@@ -93,6 +95,7 @@ impl Default for HsPpo {
             rho_clip: 1.0,
             action_ratios: true,
             option_ratios: true,
+            decoupled: true,
             log_std_init: -0.5,
             termination_bias_init: -2.0,
             observation_clip: 10.0,

@@ -85,7 +85,8 @@ pub struct Rollout {
     pub on_link: bool,
     /// On a simulator's link: arm without being asked, after a stop too. Hardware always waits for `~/arm`.
     pub arms_itself: bool,
-    /// On a link: service (std_srvs/Trigger) that resets the simulator before each episode; empty: the arm moves to its start.
+    /// On a link: service that resets the simulator before each episode, `.../reset_simulation` of simulation_interfaces or any
+    /// other std_srvs/Trigger; empty: the arm moves to its start.
     pub reset: String,
     /// Act with the mean action and ship nothing; goals come from `goal_pose` once one was heard.
     pub evaluate: bool,
@@ -107,6 +108,8 @@ pub struct Train {
     pub minutes: f64,
     /// Environment steps to train; 0: no limit.
     pub env_steps: u64,
+    /// In serial mode: updates by which the acting weights lag behind; for comparison.
+    pub forced_lag: u64,
     /// Episodes of the evaluation at the end.
     pub eval_episodes: usize,
     /// A process that says nothing, or makes no progress where it does not wait, is restarted after this [s]; 0: never.
@@ -180,6 +183,7 @@ impl Default for Train {
             pin: false,
             minutes: 6.0,
             env_steps: 0,
+            forced_lag: 0,
             eval_episodes: 300,
             watchdog_secs: 20.0,
         }

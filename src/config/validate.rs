@@ -90,6 +90,12 @@ impl Config {
         range("train.envs", train.envs, train.rollouts..=65_536)?;
         namespaces(&train.namespaces)?;
         range("train.minutes", train.minutes, 0.0..=1e6)?;
+        if learner.max_lag <= train.forced_lag && 0 < train.forced_lag {
+            return Err(Error::invalid(format!(
+                "train.forced_lag = {} drops all data: learner.max_lag = {}; over {0} is right",
+                train.forced_lag, learner.max_lag
+            )));
+        }
         range("train.eval_episodes", train.eval_episodes, 1..=1_000_000)?;
         range("train.watchdog_secs", train.watchdog_secs, 0.0..=86_400.0)?;
         learner.hs_ppo.validate()?;

@@ -97,8 +97,8 @@ impl Gather {
     }
 
     /// The rows of one update under `version`, sorted by rollout, environment and time: their order of arrival changes
-    /// nothing. Synchronous: all; ask when the phase is complete. Asynchronous: the oldest `batch_steps` or a few more;
-    /// `None` until there are as many within the lag. Fragments with a step over the lag are dropped and counted.
+    /// nothing. Synchronous: all; ask when the phase is complete. Asynchronous: whole batches, the oldest, until
+    /// they have `batch_steps`, so that no checkpoint cuts one; `None` until there are as many within the lag. Fragments with a step over the lag are dropped and counted.
     pub fn take(&mut self, version: u64) -> Option<Vec<Gathered>> {
         let oldest = version.saturating_sub(self.max_lag);
         loop {
@@ -118,10 +118,12 @@ impl Gather {
                 if self.stored < self.batch_steps {
                     return None;
                 }
-                while taken < self.batch_steps {
-                    let Some(row) = self.store.pop_front() else { break };
-                    taken += row.fragment.steps.len() as u64;
-                    rows.push(row);
+                let same = |a: &Gathered, b: &Gathered| (&a.stream, a.seq) == (&b.stream, b.seq);
+                while let Some(next) = self.store.front()
+                    && (taken < self.batch_steps || rows.last().is_some_and(|last| same(last, next)))
+                {
+                    taken += next.fragment.steps.len() as u64;
+                    rows.extend(self.store.pop_front());
                 }
             }
         }

@@ -205,6 +205,16 @@ pub enum Recovery {
     Recovered,
 }
 
+impl Recovery {
+    /// For the person who asked.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::AskRobot => "ask the robot to recover (its error recovery, then its controllers), then recover again",
+            Self::Recovered => "recovered, disarmed: call ~/arm to go on",
+        }
+    }
+}
+
 /// What happened, what to do, and figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {

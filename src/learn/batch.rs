@@ -75,6 +75,7 @@ impl Batch {
         weights: &[f64],
         input: &Tensor,
         anchored: bool,
+        decoupled: bool,
     ) -> Self {
         let count = gathered.steps.len();
         let mut columns = vec![0.0f32; count * COLUMNS];
@@ -83,12 +84,17 @@ impl Batch {
             let (arrival, estimate) = (&estimated.arrivals[row], &estimated.estimates[row]);
             let weight = weights[usize::from(step.choice.option)];
             let mut set = |column: Column, value: f64| columns[column as usize] = value as f32;
-            let inside = if defect("correction_inside_the_clip") { estimated.log_rho_action[row] } else { 0.0 };
-            set(Column::LogProbAction, estimated.log_prob_action[row] - inside);
-            set(Column::LogProbOption, estimated.log_prob_option[row]);
-            set(Column::AdvantageAction, weight * estimate.rho_action * estimated.advantage_action[row]);
+            // what lags is weighed outside of the clip, or counts inside of it
+            let [rho_action, rho_option] =
+                if decoupled { [estimate.rho_action, estimate.rho_option] } else { [1.0; 2] };
+            let inside = |log_rho: f64| if decoupled { 0.0 } else { log_rho };
+            let twice = if defect("correction_inside_the_clip") { estimated.log_rho_action[row] } else { 0.0 };
+            let log_prob_action = estimated.log_prob_action[row] - inside(estimated.log_rho_action[row]);
+            set(Column::LogProbAction, log_prob_action - twice);
+            set(Column::LogProbOption, estimated.log_prob_option[row] - inside(estimated.log_rho_option[row]));
+            set(Column::AdvantageAction, weight * rho_action * estimated.advantage_action[row]);
             if step.choice.forced != Forced::Preempted {
-                set(Column::AdvantageOption, estimate.rho_option * estimated.advantage_option[row]);
+                set(Column::AdvantageOption, rho_option * estimated.advantage_option[row]);
             }
             set(Column::Target, estimate.target);
             set(Column::Weight, weight);

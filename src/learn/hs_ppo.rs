@@ -8,7 +8,7 @@ use super::init;
 use super::loss::{Weights, losses};
 use super::metrics::Metrics;
 use super::normaliser::Moments;
-use super::optimiser::{Adam, AdamState, Rates, clip_gradient};
+use super::optimiser::{Adam, AdamState, Rates, clip_gradient, head_norms};
 use super::watch::{self, Seen, Watched};
 use crate::config::{self, Purpose, Seed};
 use crate::contract::{Contract, Group, Normaliser, Snapshot};
@@ -204,7 +204,8 @@ impl HsPpo {
             options: rare.clone(),
             log_std: (0..options).flat_map(|option| outputs.log_std(0, option)).copied().collect(),
         };
-        let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, !rare.is_empty());
+        let (anchored, decoupled) = (!rare.is_empty(), self.config.decoupled);
+        let batch = Batch::new(&gathered, &estimated, &outputs, &weights, &input, anchored, decoupled);
         let rates = self.rates(&rare);
         Ok(Prepared {
             gathered,
@@ -276,6 +277,7 @@ impl HsPpo {
                     watched.stopped = true;
                     break 'phase;
                 }
+                let heads = head_norms(&layout, &gradient, self.contract.options.count);
                 let norm = clip_gradient(&layout, &mut gradient, rates, self.config.max_grad_norm);
                 if !norm.is_finite() {
                     watched.skipped += 1;
@@ -283,7 +285,7 @@ impl HsPpo {
                 }
                 self.adam.step(&mut self.parameters, &gradient, rates);
                 self.network.load(&self.parameters);
-                watched.add(&seen, norm);
+                watched.add(&seen, norm, &heads);
             }
         }
         Ok(watched)

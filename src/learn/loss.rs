@@ -37,6 +37,8 @@ impl Weights {
 pub(super) struct Losses {
     /// PPO's clipped loss of the actions.
     pub(super) policy: Clipped,
+    /// The same by the option that acted, K parts.
+    pub(super) policy_by_option: Vec<Clipped>,
     /// Mean entropy of the acting options' Gaussians, before tanh.
     pub(super) entropy: f64,
     /// The losses of the option level.
@@ -50,20 +52,24 @@ pub(super) struct Losses {
 pub(super) struct OptionLosses {
     /// PPO's clipped loss of the option transitions.
     pub(super) policy: Clipped,
+    /// The same by the option that acted, K parts.
+    pub(super) policy_by_option: Vec<Clipped>,
     /// Mean entropy of the policy over options.
     pub(super) entropy: f64,
     /// KL(mean p^ || uniform).
     pub(super) load_balance: f64,
 }
 
-/// PPO's clipped loss, and how far its ratios are from 1.
+/// PPO's clipped loss of some steps, and how far their ratios are from 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clipped {
-    /// Mean.
+    /// Share of all steps that these are.
+    pub(super) steps: f64,
+    /// Sum over these of the loss, each times its share; so are the next two.
     pub(super) loss: f64,
-    /// KL(proximal || new) as Schulman's k3, mean of r - 1 - log r.
+    /// KL(proximal || new) as Schulman's k3, r - 1 - log r.
     pub(super) kl: f64,
-    /// Share of ratios outside of the clip.
+    /// Ratios outside of the clip.
     pub(super) share: f64,
     /// The largest |log r|.
     pub(super) most: f64,
@@ -76,12 +82,24 @@ impl Clipped {
         let ratio = log_ratio.exp();
         let (free, held) = (ratio * advantage, ratio.clamp(1.0 - clip, 1.0 + clip) * advantage);
         let outside = clip < (ratio - 1.0).abs();
+        self.steps += share;
         self.loss -= share * free.min(held);
         self.kl += share * (ratio - 1.0 - log_ratio);
         self.share += if outside { share } else { 0.0 };
         self.most = self.most.max(log_ratio.abs());
         // Not "held < free": a ratio that is not a number must not pass as a slope of 0.
         if outside && held < free { 0.0 } else { -share * free }
+    }
+
+    /// Of all steps, out of parts.
+    fn of(parts: &[Self]) -> Self {
+        parts.iter().fold(Self::default(), |all, part| Self {
+            steps: all.steps + part.steps,
+            loss: all.loss + part.loss,
+            kl: all.kl + part.kl,
+            share: all.share + part.share,
+            most: all.most.max(part.most),
+        })
     }
 }
 
@@ -134,7 +152,8 @@ fn actions(
     log_std_slopes: &mut [f64],
 ) -> Losses {
     let (share, half_log_tau_e) = (1.0 / batch.rows.len() as f64, 0.5 * (std::f64::consts::TAU.ln() + 1.0));
-    let mut losses = Losses::default();
+    let options = (outputs.width() - log_std_slopes.len()) / 2;
+    let mut losses = Losses { policy_by_option: vec![Clipped::default(); options], ..Losses::default() };
     for (at, (&row, heads)) in batch.rows.iter().zip(heads.chunks_exact_mut(outputs.width())).enumerate() {
         let steps = &*batch.steps;
         let option = if defect("trains_the_option_before") { steps.running[row] } else { steps.option[row] };
@@ -142,7 +161,8 @@ fn actions(
         let log_std = outputs.log_std(at, option);
         let log_ratio = outputs.log_prob_action(at, option, proposal) - steps.column(row, Column::LogProbAction);
         let advantage = steps.column(row, Column::AdvantageAction);
-        let slope = weights.policy * losses.policy.add(log_ratio, advantage, config.clip_param, share);
+        let clipped = &mut losses.policy_by_option[option];
+        let slope = weights.policy * clipped.add(log_ratio, advantage, config.clip_param, share);
         let density = if defect("log_of_density_plus_small") {
             outputs.log_prob_action(at, option, proposal).exp()
         } else {
@@ -158,6 +178,7 @@ fn actions(
             log_std_slopes[first + joint] += slope * (z * z - 1.0) + weights.entropy * share;
         }
     }
+    losses.policy = Clipped::of(&losses.policy_by_option);
     losses
 }
 
@@ -180,7 +201,7 @@ fn choices(
     heads: &mut [f64],
 ) -> OptionLosses {
     let (steps, share, width) = (&*batch.steps, 1.0 / batch.rows.len() as f64, outputs.width());
-    let mut losses = OptionLosses::default();
+    let mut losses = OptionLosses { policy_by_option: vec![Clipped::default(); options], ..OptionLosses::default() };
     let mut law = vec![0.0; options];
     let first = width - 2 * options;
     let mut all = Vec::with_capacity(batch.rows.len());
@@ -211,8 +232,9 @@ fn choices(
         let (proximal, advantage) =
             (steps.column(row, Column::LogProbOption), steps.column(row, Column::AdvantageOption));
         let proximal = if defect("sampled_without_its_probability") { 0.0 } else { proximal };
+        let clipped = &mut losses.policy_by_option[option];
         let slope =
-            weights.option_policy * losses.policy.add(log_prob - proximal, advantage, config.option_clip_param, share);
+            weights.option_policy * clipped.add(log_prob - proximal, advantage, config.option_clip_param, share);
         let entropy: f64 = -over.iter().zip(&log_over).map(|(p, log)| p * log).sum::<f64>();
         losses.entropy += share * entropy;
 
@@ -237,6 +259,8 @@ fn choices(
         law.iter_mut().zip(&over).for_each(|(law, over)| *law += share * beta * over);
         all.push(Chosen { over, beta, beta_slope: if free { stop * go } else { 0.0 } });
     }
+
+    losses.policy = Clipped::of(&losses.policy_by_option);
 
     // d KL / d law, of a minibatch in which an option may have no probability at all.
     let log_uniform = (options as f64).ln();

@@ -113,3 +113,14 @@ pub fn clip_gradient(layout: &Layout, gradient: &mut [f32], rates: &Rates, max_n
     }
     norm
 }
+
+/// Norm of the gradient of each option's own parameters.
+pub(super) fn head_norms(layout: &Layout, gradient: &[f32], options: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; options];
+    for segment in &layout.segments {
+        if let Group::Option(option) = segment.group {
+            sums[option] += squares(&gradient[segment.range()]);
+        }
+    }
+    sums.into_iter().map(f64::sqrt).collect()
+}

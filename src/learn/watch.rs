@@ -10,6 +10,8 @@ use crate::data::Forced;
 /// One minibatch before its step. Order of `numbers` as in [`NAMES`]; the total loss is last.
 pub(super) struct Seen {
     numbers: Vec<f64>,
+    /// The share of steps of each option, and their part in each of [`BY_OPTION`].
+    by_option: Vec<[f64; 5]>,
 }
 
 const NAMES: [&str; 11] = [
@@ -25,6 +27,7 @@ const NAMES: [&str; 11] = [
     "options/clipfrac",
     "options/anchor_kl",
 ];
+const BY_OPTION: [&str; 4] = ["approx_kl", "clipfrac", "option_approx_kl", "option_clipfrac"];
 const APPROX_KL: usize = 3;
 const OPTION_APPROX_KL: usize = 8;
 
@@ -32,12 +35,18 @@ impl Seen {
     /// The numbers of a minibatch; `value` is the critic's loss.
     pub(super) fn new(losses: &Losses, value: f64, config: &HsPpo) -> Self {
         let weights = Weights::new(config);
+        let by_option = losses.policy_by_option.iter().enumerate().map(|(option, acted)| {
+            let chosen = losses.options.as_ref().map(|losses| &losses.policy_by_option[option]);
+            let (kl, share) = chosen.map_or((0.0, 0.0), |chosen| (chosen.kl, chosen.share));
+            [acted.steps, acted.kl, acted.share, kl, share]
+        });
+        let by_option = by_option.collect();
         let mut numbers = vec![losses.policy.loss, value, losses.entropy, losses.policy.kl, losses.policy.share];
         let mut total = weights.policy * losses.policy.loss
             + config.value_loss_coef * value
             + weights.entropy * losses.entropy
             + weights.anchor * losses.anchor.unwrap_or(0.0);
-        if let Some(OptionLosses { policy, entropy, load_balance }) = &losses.options {
+        if let Some(OptionLosses { policy, entropy, load_balance, .. }) = &losses.options {
             let anchor = losses.anchor.unwrap_or(0.0);
             numbers.extend([policy.loss, *entropy, *load_balance, policy.kl, policy.share, anchor]);
             total += weights.option_policy * policy.loss
@@ -45,7 +54,7 @@ impl Seen {
                 + weights.load_balance * load_balance;
         }
         numbers.push(total);
-        Self { numbers }
+        Self { numbers, by_option }
     }
 }
 
@@ -69,7 +78,10 @@ impl Seen {
 #[derive(Default)]
 pub(super) struct Watched {
     sums: Vec<f64>,
+    by_option: Vec<[f64; 5]>,
     norm: f64,
+    /// Of the options' heads.
+    head_norms: Vec<f64>,
     steps: u64,
     /// Minibatches whose loss or gradient was not finite.
     pub(super) skipped: u64,
@@ -78,8 +90,14 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Adds a minibatch and the norm of its gradient.
-    pub(super) fn add(&mut self, seen: &Seen, norm: f64) {
+    /// Adds a minibatch, the norm of its gradient, and those of the gradients of the options' heads.
+    pub(super) fn add(&mut self, seen: &Seen, norm: f64, head_norms: &[f64]) {
+        self.head_norms.resize(head_norms.len(), 0.0);
+        self.head_norms.iter_mut().zip(head_norms).for_each(|(sum, norm)| *sum += norm);
+        self.by_option.resize(seen.by_option.len(), [0.0; 5]);
+        for (sum, number) in self.by_option.iter_mut().flatten().zip(seen.by_option.iter().flatten()) {
+            *sum += number;
+        }
         self.sums.resize(seen.numbers.len(), 0.0);
         for (sum, number) in self.sums.iter_mut().zip(&seen.numbers) {
             *sum += number;
@@ -128,6 +146,11 @@ pub(super) fn metrics(prepared: &Prepared<'_>, watched: &Watched, lr: f64, versi
     all.push("options/spread", value_spread(&prepared.values[..gathered.steps.len() * options], options));
     for option in 0..options {
         one_option(&mut all, option, prepared);
+        all.push(format!("options/{option}/grad_norm"), watched.head_norms.get(option).map_or(0.0, |sum| sum / taken));
+        let [steps, sums @ ..] = watched.by_option.get(option).copied().unwrap_or_default();
+        for (name, sum) in BY_OPTION.iter().zip(sums) {
+            all.push(format!("options/{option}/{name}"), sum / steps.max(f64::MIN_POSITIVE));
+        }
     }
     all
 }

@@ -50,6 +50,8 @@ pub struct Link {
     pub rate: Rate,
     /// Whether it moves nothing but pixels.
     pub simulated: bool,
+    /// The node of franka_ros2's package franka_gripper, relative to the namespace; none: there is none that could be asked.
+    pub hand: Option<&'static str>,
 }
 
 impl Preset {
@@ -79,6 +81,7 @@ impl Preset {
             reliable_states: true,
             rate: Rate::PerState,
             simulated: true,
+            hand: None,
         };
         match self {
             Self::Sim | Self::Isaac => simulated,
@@ -91,6 +94,7 @@ impl Preset {
                 reliable_states: false,
                 rate: Rate::Fixed,
                 simulated: false,
+                hand: None,
             },
             // franka_ros2 v3.4.0: franka.launch.py remaps the 1 kHz broadcaster so; fr3_ros_controllers.yaml names the controller
             Self::FrankaFr3 => Link {
@@ -100,6 +104,7 @@ impl Preset {
                 reliable_states: false,
                 rate: Rate::Fixed,
                 simulated: false,
+                hand: Some("franka_gripper"),
             },
         }
     }

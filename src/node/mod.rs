@@ -13,9 +13,13 @@ pub mod rollout;
 pub mod simulator;
 mod stopwatch;
 #[cfg(feature = "torch")]
+mod told;
+#[cfg(feature = "torch")]
 pub mod trainer;
 
 pub use stopwatch::{Activity, Stopwatch, Times};
+#[cfg(feature = "torch")]
+use told::Told;
 
 use crate::data::audit;
 use tokio::sync::watch;

@@ -12,17 +12,20 @@ mod node;
 mod parameters;
 mod qos;
 mod running;
+mod simulation;
 mod tap;
 mod time;
 
 pub use convert::heading;
 pub use diagnostics::{Health, Level};
+pub use franka::Hand;
 pub use graph::{Graph, Writer};
 pub use lifecycle::Lifecycle;
 pub use logs::{Lines, Rosout, rosout};
 pub use node::{Client, Message, Node, Publisher, Service};
 pub use qos::{Qos, everything, latched, newest, sensor};
 pub use running::Running;
+pub use simulation::Resetter;
 pub use tap::{Heard, Offer, tap};
 pub use time::{secs, stamp, wall_now};
 

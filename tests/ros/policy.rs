@@ -103,7 +103,7 @@ fn a_description_of_another_arm_is_refused() {
 }
 
 #[test]
-#[cfg_attr(not(franka_msgs), ignore = "built without franka_msgs: scripts/test_franka.sh")]
+#[cfg_attr(not(franka_msgs), ignore = "built without franka_msgs: scripts/test_optional.sh")]
 fn an_fr3_is_moved_while_its_mode_allows_and_after_a_stop_once_recovered_and_armed() {
     alone("ros::policy::an_fr3_is_moved_while_its_mode_allows_and_after_a_stop_once_recovered_and_armed", &[], || {
         let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,20 @@
 """An FR3 that tells its mode, as franka_ros2's robot state broadcaster does; written from its documentation: after a reflex or a
-user stop the driver ends its controllers, broadcasters among them, until a person brings them back. And that person."""
+user stop the driver ends its controllers, broadcasters among them, until a person brings them back. Its hand, as franka_gripper
+serves it. And that person."""
 
 import time
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from franka_msgs.action import Grasp, Homing, Move
 from franka_msgs.msg import FrankaRobotState as State
 from person import READY, Person, require
+from rclpy.action import ActionServer
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 ARM = [f"fr3_joint{joint}" for joint in range(1, 8)]
@@ -37,6 +43,77 @@ class Fr3:
             self.joints.publish(joints)
         if self.tells_state and self.tells_mode:
             self.state.publish(State(header=joints.header, robot_mode=self.mode))
+
+
+class Hand:
+    """Grasps what is `between` its fingers [m]; takes no time, or until it is stopped."""
+
+    def __init__(self, node):
+        self.goals, self.running, self.between, self.slow = [], None, 0.0, False
+        apart = ReentrantCallbackGroup()
+        self.servers = [
+            ActionServer(node, kind, f"franka_gripper/{name}", self.executes(name, kind), callback_group=apart)
+            for name, kind in [("homing", Homing), ("move", Move), ("grasp", Grasp)]
+        ]
+        node.create_service(Trigger, "franka_gripper/stop", self.stop, callback_group=apart)
+
+    def executes(self, name, kind):
+        async def execute(handle):
+            goal = handle.request
+            self.goals.append((name, goal))
+            self.running = Future()
+            if not self.slow:
+                self.running.set_result(True)
+            success = await self.running
+            if name == "grasp":
+                epsilon = goal.epsilon
+                success &= goal.width - epsilon.inner < self.between < goal.width + epsilon.outer
+            (handle.succeed if success else handle.abort)()
+            return kind.Result(success=success, error="" if success else "nothing is there")
+
+        return execute
+
+    def stop(self, _, answer):
+        self.goals.append(("stop", None))
+        self.running.set_result(False)
+        answer.success = True
+        return answer
+
+
+def hand_does_as_asked(node, person, told):
+    hand = Hand(node)
+
+    def asked(opens, names):
+        before = len(hand.goals)
+        person.agree("policy/hand", opens)
+        person.until(names, lambda: len(hand.goals) >= before + len(names))
+        found = [name for name, _ in hand.goals[before:]]
+        require(found == names, f"the hand is sent {found}, not {names}")
+
+    def is_told(**wanted):
+        def values():
+            return {each.key: each.value for status in told for each in status.values if each.key.startswith("hand/")}
+
+        told.clear()
+        wanted = {f"hand/{key}": value for key, value in wanted.items()}
+        person.until(wanted, lambda: wanted.items() <= values().items())
+
+    asked(True, ["homing", "move"])
+    require(abs(hand.goals[1][1].width - 0.08) < 1e-9, f"it opens to {hand.goals[1][1].width} m")
+    hand.between = 0.05
+    asked(False, ["grasp"])
+    is_told(holds="true", busy="false", failures="0")
+    asked(True, ["move"])
+    is_told(holds="false", busy="false", failures="0")
+    hand.between = 0.0
+    asked(False, ["grasp"])
+    is_told(holds="false", busy="false", failures="1")
+    hand.slow = True
+    asked(True, ["move"])
+    is_told(busy="true")
+    asked(False, ["stop", "grasp"])
+    hand.running.set_result(True)
+    is_told(busy="false", failures="2", timeouts="0")
 
 
 def main():
@@ -108,6 +185,8 @@ def main():
         is_told("disarmed")
         rests("recovered")
         moves()
+
+    hand_does_as_asked(node, person, told)
 
     # the broadcaster alone is gone
     robot.tells_mode = False

@@ -1,7 +1,7 @@
 //! Processes that are killed, stopped or hung in the middle of a training: by the ids, every transition has one fate.
 
 use super::harness::{
-    audit, finished, left_behind, metrics, node, processes, shared_memory, signal, train, wait_until,
+    Audit, audit, finished, left_behind, metrics, node, processes, shared_memory, signal, train, wait_until,
 };
 use handoff::data::StreamId;
 use handoff::data::audit::Note;
@@ -19,19 +19,14 @@ fn stored(run: &Path) -> BTreeSet<StreamId> {
     notes.into_iter().flatten().filter_map(stream).collect()
 }
 
-#[test]
-fn what_is_killed_comes_back_and_training_goes_on() {
+/// Kills a rollout, a sim and the learner one after the other; what became of the transitions.
+fn kill_each(arguments: &[&str]) -> Audit {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let file = run.join("config.yaml").display().to_string();
     let before = shared_memory();
-    // Asynchronous: a rollout acts nearly always, so that a kill hits it in the middle of a fragment.
-    let arguments = [
-        ["--minutes", "0", "--rollouts", "2", "--update-mode", "async"],
-        ["--set", "learner.batch_steps=300", "--set", "learner.save_interval=3", "--set", "audit=true"],
-    ];
-    let arguments = arguments.concat();
-    let mut child = train(&run, &arguments).spawn().unwrap();
+    let common = ["--minutes", "0", "--rollouts", "2", "--set", "learner.save_interval=3", "--set", "audit=true"];
+    let mut child = train(&run, &[&common, arguments].concat()).spawn().unwrap();
     wait_until("first update", &mut child, || !metrics(&run).is_empty());
     for node in ["rollout", "sim", "learner"] {
         let words = [" ", node, " --until-stdin-closes", &file].concat();
@@ -52,12 +47,30 @@ fn what_is_killed_comes_back_and_training_goes_on() {
     }
     signal(child.id() as i32, "INT");
     let account = audit(&finished(child.wait_with_output().unwrap()).1);
-    // What a killed learner had beyond its checkpoint is lost, and counted; what a killed rollout had, nobody else had.
-    assert!(0 < account.lost && 0 < account.memory && 0 < account.stored, "{account:?}");
-    assert!(account.learned <= account.recorded, "{account:?}");
+    assert!(0 < account.stored && account.learned <= account.recorded, "{account:?}");
     assert_eq!(processes(&[&file]), [] as [i32; 0], "processes are left behind");
     assert_eq!(left_behind(&before), [] as [String; 0]);
     assert_eq!(std::fs::read_to_string(run.join("life")).unwrap().trim(), "2");
+    account
+}
+
+#[test]
+fn what_is_killed_comes_back_and_training_goes_on() {
+    // Asynchronous: a rollout acts nearly always, so that a kill hits it in the middle of a fragment.
+    let account = kill_each(&["--update-mode", "async", "--set", "learner.batch_steps=300"]);
+    // What a killed learner had beyond its checkpoint is lost, and counted; what a killed rollout had, nobody else had.
+    assert!(0 < account.lost && 0 < account.memory, "{account:?}");
+}
+
+#[test]
+fn what_is_killed_in_a_phase_comes_back_and_training_goes_on() {
+    kill_each(&["--update-mode", "sync"]);
+}
+
+#[test]
+fn what_is_killed_comes_back_and_replay_learning_goes_on() {
+    let sizes = ["--set", "learner.osac.warmup_steps=300", "--set", "hidden=[32,32]"];
+    kill_each(&[&["--algo", "osac", "--update-mode", "async"][..], &sizes].concat());
 }
 
 #[test]

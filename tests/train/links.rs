@@ -63,3 +63,28 @@ fn arms_of_a_simulator_are_learned_on_and_one_that_stops_is_taken_up_again() {
     let audit = audit(&err);
     assert!(200 <= audit.stored && audit.refused == 0 && audit.lost == 0, "{audit:?}");
 }
+
+#[test]
+#[cfg_attr(not(simulation_interfaces), ignore = "built without simulation_interfaces: scripts/test_optional.sh")]
+fn a_simulator_is_reset_before_each_episode_by_the_standard_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let (domain, _held) = free_domain();
+    let there = |command: &mut Command| {
+        let command =
+            command.env("ROS_DOMAIN_ID", domain.to_string()).env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+        Process(command.stdin(Stdio::null()).spawn().unwrap())
+    };
+    let _sim = there(&mut handoff(&["sim", "--paced", "--ros-args", "-p", "sim.real_time_factor:=4.0"]));
+    let resets = folder.path().join("resets");
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/train/reset.py");
+    let _isaac = there(Command::new("python3").arg(script).stdout(std::fs::File::create(&resets).unwrap()));
+    let arguments = ["--link", "isaac", "--minutes", "0", "--set", "rollout.reset=/reset_simulation"];
+    let mut child = train(&run, &arguments).env("ROS_DOMAIN_ID", domain.to_string()).spawn().unwrap();
+    wait_until("three episodes that begin with a reset", &mut child, || {
+        let episodes = std::fs::read_to_string(&resets).unwrap().lines().count();
+        3 <= episodes && !said(&run, "was not reset")
+    });
+    signal(child.id() as i32, "INT");
+    finished(child.wait_with_output().unwrap());
+}

@@ -77,6 +77,12 @@ impl Drop for Hosts {
             let _ = wire.wait();
         }
         for namespace in [&self.here, &self.there, &self.between] {
+            // what a wrapper has started outlives it: `fastdds discovery` its server
+            if let Ok(output) = Command::new("ip").args(["netns", "pids", namespace]).output() {
+                for pid in String::from_utf8_lossy(&output.stdout).lines() {
+                    let _ = Command::new("kill").args(["-KILL", pid]).status();
+                }
+            }
             let _ = ip(&format!("netns del {namespace}"));
         }
     }

@@ -5,18 +5,21 @@ use crate::app::realtime;
 use crate::config::Config;
 use crate::data::{GoalPose, JointState};
 use crate::error::{Error, Result};
-use crate::link::{Command, Form, Link, described_limits, joint_names};
+use crate::guard::Mode;
+use crate::link::{Command, Form, Link, ROBOT_STATE, described_limits, joint_names};
 use crate::node::Output;
 use crate::robot::Limits;
 use crate::ros::{self, Node, Qos, msg, srv};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 /// How long a service waits for the actor.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long the robot's description is waited for.
 const DESCRIPTION: Duration = Duration::from_secs(30);
+/// The robot's mode comes a thousand times a second; it is handed on this often, and when it has changed.
+const MODES: Duration = Duration::from_millis(20);
 /// How often the writers of the command topic are counted.
 const WRITERS: Duration = Duration::from_millis(100);
 
@@ -94,6 +97,31 @@ pub(super) fn described(node: &mut Node, config: &Config) -> Result<Option<Limit
     tracing::info!("waits for the robot's description on {}", node.resolve(topic));
     let urdf: msg::String = node.first(topic, ros::latched(), DESCRIPTION)?;
     described_limits(&urdf.data, &names).map(Some)
+}
+
+/// The robot's modes; refused where the guard requires them and none can be heard.
+pub(super) fn modes(node: &mut Node, config: &Config, link: Link, drops: &Drops) -> Result<mpsc::Receiver<Mode>> {
+    let (modes, heard) = mpsc::channel(QUEUE);
+    let (mut modes, mut last) = (Queue::new(ROBOT_STATE, modes, drops), None::<(u8, Instant)>);
+    let each = move |mode| {
+        if last.is_none_or(|(before, at)| before != mode || MODES <= at.elapsed()) {
+            last = Some((mode, Instant::now()));
+            modes.put(Mode::from_code(mode));
+        }
+    };
+    let can = !link.simulated && node.hear_modes(ROBOT_STATE, each)?;
+    if config.guard.require_mode && !can {
+        let why = if link.simulated {
+            "a simulator has no robot mode: false is right"
+        } else {
+            "this program was built without franka_msgs, in which a robot tells its mode: source them and build again"
+        };
+        return Err(Error::invalid(format!(
+            "guard.require_mode = true with policy.link = {}: {why}",
+            config.policy.link.name()
+        )));
+    }
+    Ok(heard)
 }
 
 /// A service with which a person asks for something, or for its contrary.

@@ -11,7 +11,7 @@ use crate::data::{
     Ack, ArmStates, Batch, EpisodeStats, Follow, GoalPose, Hold, LearnerStatus, Outbox, RolloutStatus, StreamId,
 };
 use crate::error::{Error, Result};
-use crate::node::rollout::on_link::{self, OnLink};
+use crate::node::rollout::on_link::{self, OnLink, Request};
 use crate::node::rollout::{self, Agent, Inputs, Outputs, Rollout};
 use crate::node::{Notes, Output, Report, Shutdown, Times};
 use crate::policy::Sampling;
@@ -105,19 +105,22 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
     let mut heard = Vec::new();
     let Ears { states, clock, publishers } = arm::hear(&mut node, config, link, &drops, &mut heard)?;
     let (ask, requests) = mpsc::channel(4);
-    arm::switch(&mut node, "~/arm", ask, on_link::Request)?;
+    for (name, request) in [("~/arm", Request::Arm as fn(bool) -> Request), ("~/recover", Request::Recover)] {
+        arm::switch(&mut node, name, ask.clone(), request)?;
+    }
+    let modes = arm::modes(&mut node, config, link, &drops)?;
     let (reset, mut asked) = mpsc::channel::<()>(1);
     let (answered, resets) = mpsc::channel(1);
     let client = match settings.reset.as_str() {
         "" => None,
-        name => Some(node.client::<srv::Trigger::Service>(name)?),
+        name => Some(node.resetter(name)?),
     };
     let commands = arm::commands(&mut node, link)?;
     let topic = node.resolve(link.states);
     let wires = wires(arguments, &mut node, config, stream, &drops, heard)?;
     let (inputs, outputs, puller) = wires.with(states, commands);
     let times = outputs.times.clone();
-    let inputs = on_link::Inputs { rollout: inputs, topic, clock, publishers, resets, requests };
+    let inputs = on_link::Inputs { rollout: inputs, topic, clock, publishers, modes, resets, requests };
     let outputs = on_link::Outputs {
         rollout: outputs,
         reset: Box::new(move || {
@@ -128,10 +131,8 @@ fn on_link(arguments: &cli::Node, mut node: Node, config: &Config, agent: Agent,
     run(arguments, stopper, node.spin()?, async {
         let resetter = async {
             while let (Some(()), Some(client)) = (asked.recv().await, &client) {
-                match client.call(&srv::Trigger::Request::default(), PATIENCE).await {
-                    Ok(answer) if answer.success => {}
-                    Ok(answer) => tracing::warn!("the simulator was not reset: {}", answer.message),
-                    Err(error) => tracing::warn!("{error}; the arm goes to its start pose without a reset"),
+                if let Err(error) = client.reset(PATIENCE).await {
+                    tracing::warn!("{error}; the arm goes to its start pose without a reset");
                 }
                 let _told_already = answered.try_send(());
             }

@@ -90,15 +90,16 @@ fn an_asynchronous_store_holds_one_update_and_leaves_the_rest_unconsumed() {
 }
 
 #[test]
-fn a_batch_is_learned_once_no_row_of_it_waits() {
+fn an_update_takes_whole_batches() {
     let mut gather = Gather::new(UpdateMode::Async, 4, 8);
     gather.put(batch("b", 0, vec![]));
     gather.put(batch("a", 0, vec![fragment(0, 0, 4, 7, 1), fragment(1, 0, 3, 7, 1)]));
+    gather.put(batch("a", 1, vec![fragment(0, 4, 4, 7, 1), fragment(1, 3, 3, 7, 1)]));
     assert_eq!(gather.left(), [(stream("b", 1), 0)], "there is nothing to learn in it");
-    assert_eq!(shapes(&gather.take(1).unwrap()), [("a", 0, 0, 4)]);
-    assert_eq!(gather.left(), []);
-    assert_eq!(gather.drop_stream(&stream("a", 1)), 3);
+    assert_eq!(shapes(&gather.take(1).unwrap()), [("a", 0, 0, 4), ("a", 1, 0, 3)], "4 steps would do");
     assert_eq!(gather.left(), [(stream("a", 1), 0)]);
+    assert_eq!(gather.drop_stream(&stream("a", 1)), 7);
+    assert_eq!(gather.left(), [(stream("a", 1), 1)]);
 }
 
 #[test]

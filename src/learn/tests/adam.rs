@@ -1,4 +1,5 @@
 use crate::contract::{Group, Layout, Segment};
+use crate::learn::optimiser::head_norms;
 use crate::learn::{Adam, Rates, clip_gradient};
 use serde::Deserialize;
 
@@ -103,4 +104,15 @@ fn a_restored_state_goes_on_alike_and_a_foreign_one_is_refused() {
     let mut broken = one.state().clone();
     broken.second[0] = f32::NAN;
     assert!(other.restore(broken).is_err());
+}
+
+#[test]
+fn the_norm_of_a_head_is_that_of_all_its_segments() {
+    let segment = |offset: usize, group| Segment { name: offset.to_string(), shape: vec![2], offset, group };
+    let groups = [Group::Trunk, Group::Option(0), Group::Option(1), Group::Option(0), Group::Critic];
+    let layout =
+        Layout { segments: groups.into_iter().enumerate().map(|(at, group)| segment(2 * at, group)).collect() };
+    let gradient = [9.0, 9.0, 1.0, 2.0, 6.0, 8.0, 2.0, 4.0, 9.0, 9.0];
+    // 1 + 4 + 4 + 16, 36 + 64
+    assert_eq!(head_norms(&layout, &gradient, 2), [5.0, 10.0]);
 }

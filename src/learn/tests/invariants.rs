@@ -3,11 +3,11 @@ use crate::config::HsPpo as Config;
 use crate::contract::{Contract, Group};
 use crate::data::{Forced, Fragment, NO_OPTION};
 use crate::learn::beside::Beside;
-use crate::learn::loss::{Losses, Weights};
+use crate::learn::loss::{Clipped, Losses, Weights};
 use crate::learn::{HsPpo, State};
 use crate::policy::Network;
 use crate::policy::tests::contract;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 /// No loss counts.
 pub(super) const NOTHING: Weights =
@@ -154,8 +154,23 @@ fn the_closed_form_is_that_of_autograd() {
             (value, number(&want.value)),
             (found.policy.most, number(&want.log_ratio_action.abs().max())),
         ];
+        let by_option = |found: &[Clipped], log_ratios: &Tensor, clip: f64| {
+            let log_ratios = Vec::<f64>::try_from(log_ratios.to_kind(Kind::Double).contiguous()).unwrap();
+            for (option, found) in found.iter().enumerate() {
+                let mine = all.rows.iter().zip(&log_ratios).filter(|(row, _)| all.steps.option[**row] == option);
+                let mine: Vec<f64> = mine.map(|(_, log)| *log).collect();
+                let mean = |of: &dyn Fn(f64) -> f64| mine.iter().map(|&log| of(log)).sum::<f64>() / mine.len() as f64;
+                let kl = mean(&|log| log.exp() - 1.0 - log);
+                let outside = mean(&|log| f64::from(u8::from(clip < (log.exp() - 1.0).abs())));
+                assert!((found.kl / found.steps - kl).abs() < 1e-5 * (1.0 + kl), "{} is not {kl}", found.kl);
+                // a ratio at the edge may be on either side for floats
+                assert!((found.share / found.steps - outside).abs() < 1.5 / mine.len() as f64, "{found:?}: {outside}");
+            }
+        };
+        by_option(&found.policy_by_option, &want.log_ratio_action, config.clip_param);
         assert_eq!(found.options.is_some(), 1 < options);
         if let (Some(found), Some(want)) = (&found.options, &want.options) {
+            by_option(&found.policy_by_option, &want.log_ratio, config.option_clip_param);
             pairs.extend([
                 (found.policy.loss, number(&want.policy)),
                 (found.entropy, number(&want.entropy)),

@@ -183,20 +183,29 @@ fn lagging_data_is_weighed_and_told() {
     assert!(metrics.get("lag/ess_action").unwrap() < 1.0 && metrics.get("lag/ess_option").unwrap() < 1.0);
 }
 
-/// What lags is weighed outside of the clip: the clipped ratio is that to the policy at the start of the update.
+/// What lags is weighed outside of the clip, whose ratio is that to the policy at the start of the update; or inside of it,
+/// where the ratio is that to the policy that recorded.
 #[test]
 fn ratios_of_lagging_data_start_at_one() {
-    let config = config();
+    for decoupled in [true, false] {
+        ratios_start_at_one(decoupled);
+    }
+}
+
+fn ratios_start_at_one(decoupled: bool) {
+    let config = Config { decoupled, ..config() };
     let (mut learner, rows) = fresh(3, &config);
     learner.update(&rows, 1).unwrap();
     let prepared = learner.prepare(&rows, 2).unwrap();
     let lag = |logs: &[f64]| logs.iter().fold(0.0, |most: f64, log| most.max(log.abs()));
-    assert!(1e-3 < lag(&prepared.estimated.log_rho_action) && 1e-3 < lag(&prepared.estimated.log_rho_option));
+    let [by_action, by_option] = [lag(&prepared.estimated.log_rho_action), lag(&prepared.estimated.log_rho_option)];
+    assert!(1e-3 < by_action && 1e-3 < by_option);
     let network = Network::new(acting(&learner, 2).contract(), &learner.state().parameters, false).unwrap();
     let weights = Weights::new(&config);
     let (losses, ..) = closed(&network, &prepared.batch, &prepared.anchor, &config, &weights, 0.0);
-    for worst in [losses.policy.most, losses.options.unwrap().policy.most] {
-        assert!(worst < 1e-5, "the worst log ratio is {worst}");
+    for (worst, lag) in [(losses.policy.most, by_action), (losses.options.unwrap().policy.most, by_option)] {
+        let want = if decoupled { 0.0 } else { lag };
+        assert!((worst - want).abs() < 1e-5, "the worst log ratio is {worst}, not {want}");
     }
 }
 

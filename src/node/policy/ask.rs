@@ -3,7 +3,6 @@
 use super::Pilot;
 use crate::data::{Change, Moved, Stage};
 use crate::error::{Error, Result};
-use crate::guard::Recovery;
 use crate::link::Rate;
 use crate::option::Running;
 
@@ -115,12 +114,7 @@ impl Pilot {
         let Some(loaded) = &mut self.loaded else {
             return Err(Error::invalid("there is no policy yet, and so nothing to recover"));
         };
-        Ok(match loaded.guard.recover(acknowledged, now_secs)? {
-            Recovery::AskRobot => {
-                "ask the robot to recover (its error recovery, then its controllers), then recover again"
-            }
-            Recovery::Recovered => "recovered, disarmed: call ~/arm to go on",
-        })
+        Ok(loaded.guard.recover(acknowledged, now_secs)?.advice())
     }
 
     /// Another share of the arm's limits, over 0 and at most 1. A moving arm is slowed within the old limits until it obeys the new.

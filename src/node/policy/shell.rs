@@ -6,7 +6,7 @@ use crate::data::{Change, GoalPose, JointState, Moved, OptionState, Scene};
 use crate::error::{Error, Result};
 use crate::guard::Mode;
 use crate::link::Command;
-use crate::node::{Output, Shutdown};
+use crate::node::{Output, Shutdown, Told};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
@@ -67,26 +67,6 @@ pub struct Outputs {
     pub status: Output<Status>,
 }
 
-/// Says a sentence once, until another comes.
-#[derive(Default)]
-struct Told(String);
-
-impl Told {
-    fn tell<T>(&mut self, outcome: Result<T>) -> Option<T> {
-        match outcome {
-            Ok(value) => return Some(value),
-            Err(error) => {
-                let sentence = error.to_string();
-                if self.0 != sentence {
-                    tracing::error!("{sentence}");
-                    self.0 = sentence;
-                }
-            }
-        }
-        None
-    }
-}
-
 fn ask(pilot: &mut Pilot, request: Request, now_secs: f64) -> Result<&'static str> {
     let answer = match request {
         Request::Change(change) => pilot.change(change),
@@ -100,6 +80,16 @@ fn ask(pilot: &mut Pilot, request: Request, now_secs: f64) -> Result<&'static st
         Err(error) => tracing::warn!("{error}"),
     }
     answer
+}
+
+/// Gives out what a state or a tick led to, the command first.
+fn say(pilot: &mut Pilot, mut acts: Acts, told: &mut Told, outputs: &mut Outputs) {
+    acts.command.iter().for_each(&mut outputs.commands);
+    told.tell(pilot.value(&mut acts));
+    acts.target.iter().for_each(&mut outputs.targets);
+    acts.option.iter().for_each(&mut outputs.options);
+    acts.scene.iter().for_each(&mut outputs.scenes);
+    pilot.moves().iter().for_each(&mut outputs.moves);
 }
 
 /// Runs until `shutdown`, or until its inputs are gone; then brings the arm to rest.
@@ -122,6 +112,11 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
             // before states, of which there may be too many
             _ = beat.tick() => acts.command = pilot.beat(start.elapsed().as_secs_f64()),
             Some((request, reply)) = inputs.requests.recv() => {
+                // an arm is anchored where it is, not where it was: what waits comes first
+                while request == Request::Arm(true) && let Ok(states) = inputs.states.try_recv() {
+                    let acts = told.tell(pilot.states(&states, start.elapsed().as_secs_f64())).unwrap_or_default();
+                    say(&mut pilot, acts, &mut told, &mut outputs);
+                }
                 let answer = ask(&mut pilot, request, start.elapsed().as_secs_f64());
                 pilot.moves().iter().for_each(&mut outputs.moves);
                 let armed = answer.is_ok() && request == Request::Arm(true);
@@ -156,12 +151,7 @@ pub async fn run(mut pilot: Pilot, mut inputs: Inputs, mut outputs: Outputs, mut
                 if let Some(weights) = weights { told.tell(pilot.weights(&weights)); }
             }
         }
-        acts.command.iter().for_each(&mut outputs.commands);
-        told.tell(pilot.value(&mut acts));
-        acts.target.iter().for_each(&mut outputs.targets);
-        acts.option.iter().for_each(&mut outputs.options);
-        acts.scene.iter().for_each(&mut outputs.scenes);
-        pilot.moves().iter().for_each(&mut outputs.moves);
+        say(&mut pilot, acts, &mut told, &mut outputs);
         if ending.is_some_and(|since| pilot.is_quiet() || REST < since.elapsed()) {
             return Ok(());
         }

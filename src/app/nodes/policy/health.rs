@@ -4,14 +4,20 @@ use crate::app::nodes::health::name_mismatches;
 use crate::app::nodes::wire::Drops;
 use crate::data::Stage;
 use crate::error::Result;
-use crate::guard::Reason;
+use crate::guard::{Hand, Reason};
 use crate::node::Output;
 use crate::node::policy::Status;
 use crate::ros::{Graph, Health, Level, Node, Qos};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
-/// Publishes the health of the newest status.
-pub(super) fn diagnose(node: &mut Node, subscriptions: Vec<(String, Qos)>, drops: Drops) -> Result<Output<Status>> {
+/// Publishes the health of the newest status, and of the hand, where there is one.
+pub(super) fn diagnose(
+    node: &mut Node,
+    subscriptions: Vec<(String, Qos)>,
+    drops: Drops,
+    hand: Option<watch::Receiver<Hand>>,
+) -> Result<Output<Status>> {
     let newest: Arc<Mutex<Option<Status>>> = Arc::default();
     let shown = newest.clone();
     node.diagnose(move |graph: &Graph<'_>| {
@@ -19,6 +25,15 @@ pub(super) fn diagnose(node: &mut Node, subscriptions: Vec<(String, Qos)>, drops
         let starting = || Health { level: Level::Ok, message: "starting".into(), values: vec![] };
         let mut health = newest.as_ref().map_or_else(starting, health_of);
         health.values.extend(drops.counts().into_iter().map(|(name, count)| (name, count.to_string())));
+        if let Some(hand) = &hand {
+            let Hand { holds, busy, failures, timeouts } = *hand.borrow();
+            for (key, value) in [("holds", holds.to_string()), ("busy", busy.to_string())] {
+                health.values.push((format!("hand/{key}"), value));
+            }
+            for (key, count) in [("failures", failures), ("timeouts", timeouts)] {
+                health.values.push((format!("hand/{key}"), count.to_string()));
+            }
+        }
         name_mismatches(&mut health, graph, &subscriptions);
         health
     })?;

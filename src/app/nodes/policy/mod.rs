@@ -1,5 +1,6 @@
 //! Node `policy`.
 
+mod hand;
 mod health;
 
 use super::arm::{self, Asked, Ears};
@@ -9,22 +10,18 @@ use crate::app::cli;
 use crate::config::{Config, Seed};
 use crate::contract::Snapshot;
 use crate::data::Scene;
-use crate::error::{Error, Result};
-use crate::guard::Mode;
-use crate::link::{Form, Link, ROBOT_STATE};
+use crate::error::Result;
+use crate::guard::Hand;
+use crate::link::{Form, Link};
 use crate::node::policy::{Inputs, Outputs, Pilot, Request, Settings, Status, run as pilot_run};
 use crate::node::{Output, Shutdown};
 use crate::policy::Sampling;
 use crate::robot::Limits;
-use crate::ros::{self, Lifecycle, Node, Qos, msg};
+use crate::ros::{self, Lifecycle, Node, Qos, msg, srv};
 use crate::run::{RunDir, Which, load_snapshot};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
-
-/// The robot's mode comes a thousand times a second; it is handed on this often, and when it has changed.
-const MODES: Duration = Duration::from_millis(20);
 
 /// Node `policy`: runs a trained policy on an arm, guarded.
 pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
@@ -40,10 +37,38 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     let lifecycle = serve(&mut node, &ask)?;
     let link = pilot.link();
     let inputs = hear(&mut node, &config, link, weights, requests, &drops, &mut heard)?;
-    let status = health::diagnose(&mut node, heard, drops)?;
+    let (wish, wishes) = mpsc::channel(1);
+    let (told, state) = watch::channel(Hand::default());
+    let hand = hand_of(&mut node, link, wish)?;
+    let hand_state = hand.is_some().then_some(state);
+    let status = health::diagnose(&mut node, heard, drops, hand_state)?;
     let outputs = say(&mut node, link, lifecycle, status)?;
     let (stopper, shutdown) = Shutdown::new();
-    run(&arguments.node, stopper, node.spin()?, pilot_run(pilot, inputs, outputs, shutdown))
+    run(&arguments.node, stopper, node.spin()?, async {
+        let moved = async {
+            if let Some(hand) = &hand {
+                hand::run(|goal| hand.pursue(goal), wishes, told).await;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            done = pilot_run(pilot, inputs, outputs, shutdown) => done,
+            never = moved => never,
+        }
+    })
+}
+
+/// A Franka Hand, where there may be one, and the service with which a person moves it.
+fn hand_of(node: &mut Node, link: Link, wish: mpsc::Sender<bool>) -> Result<Option<ros::Hand>> {
+    let Some(name) = link.hand else { return Ok(None) };
+    let Some(hand) = node.hand(name)? else { return Ok(None) };
+    node.serve::<srv::SetBool::Service>("~/hand", move |message| {
+        let success = wish.try_send(message.data).is_ok();
+        let asked = if message.data { "the hand is asked to open" } else { "the hand is asked to grasp" };
+        let message = if success { asked } else { "the hand is busy; ask again" };
+        srv::SetBool::Response { success, message: message.into() }
+    })?;
+    Ok(Some(hand))
 }
 
 fn settings(config: &Config, described: Option<Limits>) -> Settings {
@@ -121,33 +146,8 @@ fn hear(
     }
     let Ears { states, clock, publishers } = arm::hear(node, config, link, drops, heard)?;
     let goal = arm::goal(node, drops)?;
-    let modes = modes(node, config, link, drops)?;
+    let modes = arm::modes(node, config, link, drops)?;
     Ok(Inputs { states, led: led_in, weights, goal, clock, publishers, modes, requests })
-}
-
-/// The robot's modes; refused where the guard requires them and none can be heard.
-fn modes(node: &mut Node, config: &Config, link: Link, drops: &Drops) -> Result<mpsc::Receiver<Mode>> {
-    let (modes, heard) = mpsc::channel(QUEUE);
-    let (mut modes, mut last) = (Queue::new(ROBOT_STATE, modes, drops), None::<(u8, Instant)>);
-    let each = move |mode| {
-        if last.is_none_or(|(before, at)| before != mode || MODES <= at.elapsed()) {
-            last = Some((mode, Instant::now()));
-            modes.put(Mode::from_code(mode));
-        }
-    };
-    let can = !link.simulated && node.hear_modes(ROBOT_STATE, each)?;
-    if config.guard.require_mode && !can {
-        let why = if link.simulated {
-            "a simulator has no robot mode: false is right"
-        } else {
-            "this program was built without franka_msgs, in which a robot tells its mode: source them and build again"
-        };
-        return Err(Error::invalid(format!(
-            "guard.require_mode = true with policy.link = {}: {why}",
-            config.policy.link.name()
-        )));
-    }
-    Ok(heard)
 }
 
 fn say(node: &mut Node, link: Link, lifecycle: Lifecycle, status: Output<Status>) -> Result<Outputs> {

@@ -15,7 +15,7 @@ use super::Agent;
 use crate::contract::Contract;
 use crate::data::JointState;
 use crate::error::{Error, Result};
-use crate::guard::{self, Guard};
+use crate::guard::{self, Guard, Mode};
 use crate::link::{Command, Due, Form, Joints, Link, Preset, Rate, joint_names, shown};
 use crate::robot::{Limits, PerJoint, Robot};
 use reset::Asked;
@@ -158,6 +158,17 @@ impl OnLink {
     /// Publishers of the command topic, this node among them.
     pub fn publishers(&mut self, count: usize) {
         self.guard.observe_publishers(count);
+    }
+
+    /// The robot's mode; one in which it executes no commands ends the episode.
+    pub fn mode(&mut self, mode: Mode, now_secs: f64) {
+        self.guard.observe_mode(mode, now_secs);
+        self.see_to_the_guard();
+    }
+
+    /// The next step after the robot stopped itself; a person says whether the way is clear. Never arms.
+    pub fn recover(&mut self, acknowledged: bool, now_secs: f64) -> Result<&'static str> {
+        Ok(self.guard.recover(acknowledged, now_secs)?.advice())
     }
 
     /// Arms or disarms; a simulator that arms itself does so again at once. Says what is so now.

@@ -3,9 +3,10 @@
 use super::{Acts, OnLink};
 use crate::data::JointState;
 use crate::error::{Error, Result};
+use crate::guard::Mode;
 use crate::link::Command;
 use crate::node::rollout::shell::Said;
-use crate::node::{Activity, Shutdown, Stopwatch};
+use crate::node::{Activity, Shutdown, Stopwatch, Told};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -14,9 +15,14 @@ use tokio::time::MissedTickBehavior;
 /// Longest that an arm takes to come to rest at the end.
 const REST: Duration = Duration::from_secs(5);
 
-/// What a person asks: whether the arm shall be commanded.
+/// What a person asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request(pub bool);
+pub enum Request {
+    /// Command the arm; or bring it to rest.
+    Arm(bool),
+    /// The next step after the robot stopped itself; whether a person acknowledges that the way is clear.
+    Recover(bool),
+}
 
 /// What a rollout on a link hears besides its learner.
 pub struct Inputs {
@@ -28,6 +34,8 @@ pub struct Inputs {
     pub clock: watch::Receiver<f64>,
     /// Publishers of the command topic.
     pub publishers: watch::Receiver<usize>,
+    /// The robot's modes, where it tells them.
+    pub modes: mpsc::Receiver<Mode>,
     /// Resets that were asked for and are done, or were refused.
     pub resets: mpsc::Receiver<()>,
     /// What is asked, and where the answer goes.
@@ -42,17 +50,22 @@ pub struct Outputs {
     pub reset: Box<dyn FnMut() + Send>,
 }
 
+/// Of the states that wait.
+fn newest(states: &mut mpsc::Receiver<JointState>) -> Option<JointState> {
+    std::iter::from_fn(|| states.try_recv().ok()).last()
+}
+
 /// Runs until `shutdown`, or until its inputs are gone; then brings the arm to rest.
 pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown: Shutdown) -> Result<()> {
     let start = Instant::now();
-    let Inputs { rollout, topic, mut clock, mut publishers, mut resets, mut requests } = inputs;
+    let Inputs { rollout, topic, mut clock, mut publishers, mut modes, mut resets, mut requests } = inputs;
     let Outputs { rollout: mut outputs, mut reset } = outputs;
     let (mut states, mut ears) = rollout.split();
     let mut beat = tokio::time::interval(Duration::from_secs_f64(arm.tick_secs()));
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut said = Said::first(arm.agent(), &mut outputs);
     let mut watch = Stopwatch::new(&outputs.times);
-    let (mut told, mut ending) = (String::new(), None::<Instant>);
+    let (mut told, mut ending) = (Told::default(), None::<Instant>);
     loop {
         watch.turn_to(Activity::Waiting);
         let mut acts = Acts::default();
@@ -63,14 +76,23 @@ pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown
                 arm.shutdown();
                 ending = Some(Instant::now());
             }
-            Some((Request(armed), reply)) = requests.recv() => {
-                let answer = arm.arm(armed, start.elapsed().as_secs_f64());
+            Some((request, reply)) = requests.recv() => {
+                // an arm is anchored where it is, not where it was: what waits comes first
+                if let (Request::Arm(true), Some(state)) = (request, newest(&mut states)) {
+                    acts = told.tell(arm.states(&state, start.elapsed().as_secs_f64())).unwrap_or_default();
+                }
+                let now_secs = start.elapsed().as_secs_f64();
+                let answer = match request {
+                    Request::Arm(armed) => arm.arm(armed, now_secs),
+                    Request::Recover(acknowledged) => arm.recover(acknowledged, now_secs),
+                };
                 match &answer {
                     Ok(done) => tracing::info!("{done}"),
                     Err(error) => tracing::warn!("{error}"),
                 }
                 let _nobody_waits = reply.try_send(answer);
             }
+            Some(mode) = modes.recv() => arm.mode(mode, start.elapsed().as_secs_f64()),
             Some(()) = resets.recv() => arm.reset_answered(start.elapsed().as_secs_f64()),
             Ok(()) = clock.changed() => {
                 let clock = *clock.borrow_and_update();
@@ -79,18 +101,11 @@ pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown
             state = states.recv() => {
                 let Some(mut state) = state else { return Err(Error::invalid("the joint states have ended")) };
                 watch.turn_to(Activity::Task);
-                while let Ok(newer) = states.try_recv() {
+                if let Some(newer) = newest(&mut states) {
                     state = newer;
                 }
                 let before = arm.agent().inference();
-                match arm.states(&state, start.elapsed().as_secs_f64()) {
-                    Ok(done) => acts = done,
-                    Err(error) if told != error.to_string() => {
-                        told = error.to_string();
-                        tracing::error!("{told}");
-                    }
-                    Err(_) => {}
-                }
+                acts = told.tell(arm.states(&state, start.elapsed().as_secs_f64())).unwrap_or_default();
                 watch.turn_from(arm.agent().inference() - before, Activity::Inference, Activity::Transport);
                 watch.start();
             }
@@ -110,9 +125,8 @@ pub async fn run(mut arm: OnLink, inputs: Inputs, outputs: Outputs, mut shutdown
         arm.look(&topic, now.as_secs_f64());
         if said.say(arm.agent(), &mut outputs, now)? {
             let report = arm.report(&topic, now.as_secs_f64());
-            if let Some(silence) = report.waits_for.first().filter(|silence| **silence != told) {
-                told.clone_from(silence);
-                tracing::warn!("{told}");
+            if let Some(silence) = report.waits_for.first() {
+                told.warn(silence);
             }
             (outputs.report)(&report);
         }

@@ -1,5 +1,7 @@
 //! The rollout on a link, against an arm that goes where it is told in its own time.
 
+mod hardware;
+
 use super::*;
 use crate::config::Seed;
 use crate::data::{Ack, Batch, End, EpisodeStats, Follow, Forced, Hold, Outbox, StreamId, check};
@@ -345,28 +347,6 @@ fn what_the_guard_changed_is_recorded_as_carried_out() {
             }
         }
     }
-}
-
-#[test]
-fn hardware_waits_to_be_armed_and_changes_weights_between_episodes() {
-    let mut world = World::of(settings(Preset::Crisp));
-    world.ticks(120);
-    assert_eq!((world.commands.len(), world.on_link.agent().status().steps), (0, 0));
-    assert!(world.on_link.agent().status().state.contains("~/arm"), "{:?}", world.on_link.agent().status().state);
-    world.on_link.arm(true, world.now).unwrap();
-    world.steps(20);
-    assert!(!world.on_link.may_swap());
-    world.learner(2);
-    assert_eq!(world.on_link.agent().status().version, 1);
-    world.on_link.arm(false, world.now).unwrap();
-    world.ticks(120);
-    assert!(world.on_link.is_quiet());
-    assert_eq!(world.episodes.last().unwrap().end, End::Aborted);
-    let before = world.commands.len();
-    world.ticks(120);
-    assert_eq!(world.commands.len(), before, "never again on its own");
-    world.learner(2);
-    assert_eq!(world.on_link.agent().status().version, 2);
 }
 
 #[test]
