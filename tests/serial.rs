@@ -195,6 +195,7 @@ fn a_forced_lag_is_the_lag_that_is_learned_from() {
         config.learner.update_mode = UpdateMode::Async;
         config.learner.batch_steps = 240;
         config.train.forced_lag = lag;
+        config.learner.save_interval = if lag == 0 { 100 } else { 1 };
         let folder = tempfile::tempdir().unwrap();
         go_on(folder.path(), &config, 8);
         let rows = read(&folder.path().join("run")).unwrap();

@@ -86,7 +86,8 @@ impl Serial {
         due.acks.iter().for_each(|ack| self.agent.ack(ack));
         let updated = due.work.is_some();
         if let Some(work) = due.work {
-            if self.trainer.saves_next() {
+            // where data lags an update may come in the middle of a fragment; such a run is not gone on from
+            if self.trainer.saves_next() && self.lag == 0 {
                 let state = self.state()?;
                 self.trainer.accompany(state);
             }
