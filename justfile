@@ -17,6 +17,10 @@ pure:
 test *filter:
     ./handoff test {{filter}}
 
+# Changes to the guard that its tests would not see, none but those of which .cargo/mutants.toml says why: hours (needs cargo-mutants).
+mutants *args:
+    cargo mutants -f 'src/guard/**' {{args}}
+
 # The shell scripts (needs shellcheck on PATH).
 shell:
     shellcheck -x handoff .ci/run scripts/*.sh

@@ -8,6 +8,9 @@ use super::stop::{Motion, Stop};
 use crate::robot::{ARM_DOF, PerJoint, jacobian};
 use nalgebra::{SMatrix, SVector};
 
+#[cfg(test)]
+mod tests;
+
 /// The speed of the tool centre point is planned at this share of its cap: a stop bends, and its way is looked at in a few places.
 const SPEED_HEADROOM: f64 = 0.8;
 /// Halvings in the search for the share of braking that keeps the speed.
@@ -95,6 +98,11 @@ impl Arm {
             std::array::from_fn(|joint| stops[joint].at(self.motions[joint], secs))
         });
         motions.map(|motions| (positions(&motions), motions.map(|motion| motion.velocity))).collect()
+    }
+
+    /// For so long along the stop [s].
+    pub(super) fn coast(&mut self, secs: f64) {
+        self.motions = std::array::from_fn(|joint| brake(&self.bounds[joint], self.motions[joint], secs).next);
     }
 
     /// Other bounds. They hold as soon as the motion obeys them and its stop under them has room; until then the arm brakes
@@ -208,10 +216,7 @@ impl Arm {
         };
         // the arm turns on its way, and the tip with it
         let within = |motions: &Motions| {
-            let turned: f64 =
-                (0..ARM_DOF).map(|joint| (motions[joint].position - self.motions[joint].position).abs()).sum();
-            let swept: f64 = motions.iter().map(|motion| motion.velocity.abs()).sum();
-            speed(linear, motions) + REACH_M * turned * swept <= most
+            speed(linear, motions) + self.bend(motions) <= most
                 || speed(&jacobian(&positions(motions)).fixed_rows::<3>(0).into_owned(), motions) <= most
         };
         let signs = (0..ARM_DOF).map(|joint| steps[joint].next.acceleration.abs() / self.bounds[joint].jerk);
@@ -223,6 +228,13 @@ impl Arm {
         let mut times = stops.iter().flat_map(Stop::edges).chain(signs).chain(evenly);
         within(&std::array::from_fn(|joint| self.midway(joint, &steps[joint])))
             && times.all(|secs| within(&std::array::from_fn(|joint| stops[joint].at(next[joint], secs))))
+    }
+
+    /// Since where the arm is now its Jacobian has changed the tip's speed by less than this [m/s].
+    fn bend(&self, motions: &Motions) -> f64 {
+        let turned = |joint: usize| (motions[joint].position - self.motions[joint].position).abs();
+        let swept: f64 = motions.iter().map(|motion| motion.velocity.abs()).sum();
+        REACH_M * swept * (0..ARM_DOF).map(turned).sum::<f64>()
     }
 
     /// A joint in the middle of its step.
@@ -263,17 +275,17 @@ impl Arm {
         best
     }
 
+    /// No joint goes farther in a step and its stop [rad]: one may turn back, but goes no farther than its speed carries it.
+    fn way(&self, joint: usize, next: Motion, stop: &Stop) -> f64 {
+        (next.position - self.motions[joint].position).abs() + stop.secs() * stop.fastest(next)
+    }
+
     /// The first boundary that the stop of the steps would cross; `room` is where the arm is now.
     fn blocked_by(&self, steps: &[Step; ARM_DOF], room: Room) -> Option<Reason> {
         let stops = self.stops(steps);
         let next = steps.map(|step| step.next);
         let ends = std::array::from_fn(|joint| stops[joint].end(next[joint]));
-        // a stop may turn back, but goes no farther than its speed carries it
-        let way = |joint: usize| {
-            let (now, next) = (self.motions[joint], next[joint]);
-            (next.position - now.position).abs() + stops[joint].secs() * stops[joint].fastest(next)
-        };
-        if room.is_beyond((0..ARM_DOF).map(way).sum()) {
+        if room.is_beyond((0..ARM_DOF).map(|joint| self.way(joint, next[joint], &stops[joint])).sum()) {
             return None;
         }
         let demanded = room.demanded();

@@ -257,6 +257,8 @@ mod tests {
     #[test]
     fn beyond_the_end_only_inwards_holds() {
         let bounds = bounds(Robot::Panda, 0.1, 1e-3)[0];
+        let (_, end) = bounds.range();
+        assert!(bounds.hold(Motion::rest(end), end - 0.01), "the end itself is inside");
         for sign in [1.0, -1.0] {
             let at = |velocity: f64, acceleration: f64| Motion {
                 position: sign * 2.85,

@@ -13,7 +13,7 @@ pub struct Config {
     pub scale: f64,
     /// Commands keep this distance from the ends of the joints' ranges, 0.02 to 0.5 [rad].
     pub position_margin_rad: f64,
-    /// Highest speed of the tool centre point, 0.01 to 3 [m/s]; 90 % of it are used.
+    /// Highest speed of the tool centre point, 0.01 to 3 [m/s]; 80 % of it are used.
     pub tcp_speed_m_per_sec: f64,
     /// Targets are drawn to within this distance of the measured position, 0.01 to 1 [rad]; at twice as much between command
     /// and measurement the arm is stopped.

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn one_goal_for_many_wishes_with_hysteresis() {
         let mut gripper = Gripper::homed();
-        let goals: Vec<_> = [0.4, 0.6, 0.9, 0.1, -0.4, 0.5].map(|wish| gripper.tick(wish, 0.0)).into();
+        let goals: Vec<_> = [0.5, 0.6, 0.9, 0.1, -0.4, 0.5].map(|wish| gripper.tick(wish, 0.0)).into();
         assert_eq!(goals, [None, Some(Goal::Open), None, None, None, None]);
         gripper.done(Goal::Open, true);
         assert_eq!(
@@ -166,11 +166,11 @@ mod tests {
         // nobody answers the stop: the wish still stands, and is sent again
         assert_eq!([15.0, 15.1].map(|now| gripper.tick(-1.0, now)), [None, Some(Goal::Grasp)]);
         let mut unhomed = Gripper::default();
-        unhomed.tick(1.0, 0.0);
-        assert_eq!([14.9, 15.0].map(|now| unhomed.tick(1.0, now)), [None, Some(Goal::Stop)]);
+        unhomed.tick(1.0, 2.0);
+        assert_eq!([16.9, 17.0].map(|now| unhomed.tick(1.0, now)), [None, Some(Goal::Stop)]);
         assert_eq!(unhomed.hand().timeouts, 1);
         unhomed.done(Goal::Stop, true);
-        assert_eq!(unhomed.tick(1.0, 16.0), Some(Goal::Home));
+        assert_eq!(unhomed.tick(1.0, 18.0), Some(Goal::Home));
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Law {
     /// With x = (q, v dt, a dt²) a tick of constant jerk is `x' = (I + N) x + b j dt³`; Ackermann's formula for
     /// `(z - 1 + p)³` gives `p³, 3 p² - p³, 3 p - 3/2 p² + p³/3`.
     pub(super) fn new(delay_secs: f64, tick_secs: f64) -> Self {
-        let p = if delay_secs > 0.0 { -(-3.0 * tick_secs / delay_secs).exp_m1() } else { 1.0 };
+        let p = -(-3.0 * tick_secs / delay_secs).exp_m1(); // 1 without delay
         let (p2, p3) = (p * p, p * p * p);
         Self { gains: [p3, 3.0 * p2 - p3, 3.0 * p - 1.5 * p2 + p3 / 3.0], tick_secs }
     }
@@ -61,7 +61,7 @@ pub(super) fn allowed(bounds: &Bounds, motion: Motion, jerk: f64, tick_secs: f64
     let next = motion.after(jerk, tick_secs);
     // the speed may have its peak within the tick
     let peaks = motion.acceleration * next.acceleration < 0.0;
-    let peak = peaks.then(|| Motion { acceleration: 0.0, ..motion.after(jerk, -motion.acceleration / jerk) });
+    let peak = peaks.then(|| motion.after(jerk, -motion.acceleration / jerk));
     bounds.hold(next, motion.position) && peak.is_none_or(|peak| bounds.hold(peak, motion.position))
 }
 
@@ -205,6 +205,20 @@ mod tests {
         let back = run(&bounds, &law, fast, 0.0, 2000);
         assert!(back.iter().all(|motion| motion.position > -1e-9), "undershoot");
         assert!(back.last().unwrap().position.abs() < 1e-6, "{:?}", back.last());
+    }
+
+    #[test]
+    fn a_stop_that_ends_at_the_last_place_is_followed() {
+        // at 60 Hz a tick of constant jerk cannot: the stop's ramps last 2 ms
+        let dt = 1.0 / 60.0;
+        let bounds = Bounds::of(&Config::default(), 1.0, [Robot::Panda; 2], Robot::Panda.limits(), dt).unwrap()[0];
+        let (a, j) = (bounds.acceleration, bounds.jerk);
+        let end = bounds.range().1;
+        let motion = Motion { position: end - 0.5 * (1.0 / a + a / j) - 1e-9, velocity: 1.0, acceleration: 0.0 };
+        let step = toward(&bounds, motion, end, &Law::new(0.0, dt));
+        assert!(step.jerk.is_none() && step.limited, "{step:?}");
+        // a tick less a ramp of a / j at the whole deceleration, and half of it in the ramp
+        assert!((step.next.velocity - (1.0 - a * (dt - 0.5 * a / j))).abs() < 1e-9, "{step:?}");
     }
 
     #[test]

@@ -82,6 +82,22 @@ mod tests {
     use crate::robot::READY;
 
     #[test]
+    fn a_policy_may_decide_as_often_as_commands_go_out_and_no_oftener() {
+        let lead = |command_rate_hz: f64, period_secs: f64| {
+            Lead::new(&Config { command_rate_hz, ..Config::simulation() }, Robot::Panda, period_secs)
+        };
+        assert_eq!(lead(50.0, 0.02).unwrap().ticks(), 1);
+        assert_eq!(lead(50.0, 0.02 * (1.0 - 1e-12)).unwrap().ticks(), 1, "rounded");
+        assert_eq!(lead(240.0, 1.0 / 50.0).unwrap().ticks(), 5, "4.8 of them");
+        assert!(
+            lead(50.0, 0.0199)
+                .unwrap_err()
+                .to_string()
+                .contains("command_rate_hz = 50 is under control_rate_hz = 50.3")
+        );
+    }
+
+    #[test]
     fn an_arm_is_led_as_the_guard_leads_it() {
         let settings = Config { command_rate_hz: 60.0, leash_rad: 1.0, use_sim_time: false, ..Config::simulation() };
         let contract = config::Config::default().contract().unwrap();

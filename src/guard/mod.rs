@@ -58,7 +58,7 @@
 //! | 13 | contract: arm, joints, rate | `a_policy_for_another_arm_or_rate_is_refused` |
 //! | 14 | time goes back, stands, or is missing | `time_that_goes_back_ends_the_motion`, `messages_out_of_order_are_ignored`, `sim_time_needs_a_clock` |
 //! | 15 | weights change at option boundaries, newer, of the same contract | `weights_change_at_a_boundary_only`, `weights_that_do_not_fit_are_refused` |
-//! | 16 | rate supervision, hold on overrun | `late_ticks_lead_to_a_hold`, `the_pace_is_reported` |
+//! | 16 | rate supervision, hold on overrun | `late_ticks_lead_to_a_hold`, `late::an_arm_that_went_towards_rest_is_led_on_from_there`, `the_pace_is_reported` |
 //! | 17 | gripper: hysteresis, one goal at a time, time-outs, failure as observation | `gripper::tests` |
 //! | 19 | shutdown: rest, then quiet | `shutdown_brings_the_arm_to_rest` |
 //! | 22 | limits are scaled: 20 % unless told, the description's where tighter | `limits_start_at_a_fifth_on_hardware`, `a_lower_scale_slows_a_moving_arm`, `the_tighter_limits_win` |

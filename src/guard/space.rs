@@ -123,6 +123,12 @@ mod tests {
     }
 
     #[test]
+    fn an_arm_is_beyond_what_two_links_cannot_reach() {
+        // 0.1 rad at 1.25 m, of two links
+        assert!(Room([0.251; 3]).is_beyond(0.1) && !Room([0.249, 1.0, 1.0]).is_beyond(0.1));
+    }
+
+    #[test]
     fn what_is_outside_may_not_go_further_out() {
         let demanded = Room([0.3, -0.1, 0.2]).demanded();
         assert_eq!(demanded, Room([0.0, -0.1, 0.0]));

@@ -70,8 +70,7 @@ impl Stop {
             return Self { pieces: [(let_off, sign * jerk), (stay.max(0.0), 0.0), (acceleration / jerk, sign * jerk)] };
         }
         let peak = (jerk * v + a * a / 2.0).max(0.0).sqrt().min(acceleration);
-        let stay =
-            if peak < acceleration { 0.0 } else { (v + a * a / (2.0 * jerk)) / acceleration - acceleration / jerk };
+        let stay = (v + a * a / (2.0 * jerk)) / acceleration - acceleration / jerk; // under 0 for a lower peak
         Self { pieces: [((a + peak).max(0.0) / jerk, -sign * jerk), (stay.max(0.0), 0.0), (peak / jerk, sign * jerk)] }
     }
 

@@ -100,6 +100,7 @@ def hand_does_as_asked(node, person, told):
 
     asked(True, ["homing", "move"])
     require(abs(hand.goals[1][1].width - 0.08) < 1e-9, f"it opens to {hand.goals[1][1].width} m")
+    is_told(holds="false", busy="false")
     hand.between = 0.05
     asked(False, ["grasp"])
     is_told(holds="true", busy="false", failures="0")

@@ -53,6 +53,8 @@ pub struct Guard {
     /// Only `recover` leads out.
     fault: bool,
     shut: bool,
+    /// Its receiver knows the way to rest.
+    tells_way: bool,
     arm: Option<Arm>,
     /// The first command of an arming is the anchor.
     fresh: bool,
@@ -139,6 +141,7 @@ impl Guard {
             latched: Reasons::default(),
             fault: false,
             shut: false,
+            tells_way: false,
             arm: None,
             fresh: false,
             kept: None,

@@ -15,6 +15,10 @@ impl Guard {
         if !self.commands() {
             return None;
         }
+        let late_secs = elapsed - self.config.tick_secs();
+        if let (true, Some(arm)) = (self.tells_way && late_secs >= 0.5 * self.config.tick_secs(), &mut self.arm) {
+            arm.coast(late_secs);
+        }
         self.supervise(elapsed, now_secs);
         let holds = !self.reasons.is_empty();
         self.holds += u64::from(holds && self.state == State::Armed);
@@ -49,6 +53,12 @@ impl Guard {
     pub fn way_to_rest(&self) -> Vec<Command> {
         let way = self.arm.as_ref().map(Arm::way_to_rest).unwrap_or_default();
         way.into_iter().map(|(positions, velocities)| Command { positions, velocities }).collect()
+    }
+
+    /// For a receiver that is told [`Self::way_to_rest`] with each command: where one is late by half a tick or more, the arm has gone
+    /// that way meanwhile, and is led on from there. Any other is taken to keep the last command.
+    pub fn telling_the_way(self, tells_way: bool) -> Self {
+        Self { tells_way, ..self }
     }
 
     /// Where the arm is led in this tick, and what was taken from the policy's wish.

@@ -4,7 +4,10 @@ use super::*;
 
 fn refusal(bench: &mut Bench) -> String {
     let now = bench.now;
-    bench.guard.arm(now).unwrap_err().to_string()
+    let why = bench.guard.unarmable(now).unwrap();
+    let said = bench.guard.arm(now).unwrap_err().to_string();
+    assert_eq!(said, format!("not armed: {why}"));
+    said
 }
 
 #[test]
@@ -16,7 +19,9 @@ fn it_starts_disarmed_and_arms_on_request() {
     assert!(bench.to(&READY).unwrap_err().to_string().contains("disarmed"));
     assert_eq!(bench.count(Reason::NotArmed), 1);
     assert!(bench.guard.is_quiet());
+    assert_eq!((bench.guard.unarmable(bench.now), bench.guard.resets()), (None, 0));
     bench.arm();
+    assert_eq!(bench.guard.resets(), 1, "what came before is void");
     assert!(bench.tick().is_some());
     assert_eq!(bench.state(), State::Armed);
     assert!(bench.says("waits for a target"));

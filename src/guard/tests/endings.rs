@@ -42,6 +42,9 @@ fn a_stale_policy_leads_to_a_hold_until_the_next_target() {
     assert_eq!(bench.state(), State::Armed);
     assert!(bench.says("farther"), "{}", bench.guard.report().sentence);
     assert!(bench.sent.last().unwrap().positions[0] > held.positions[0]);
+    assert_eq!(bench.guard.report().holds, 1, "however long");
+    bench.run(1.0);
+    assert_eq!(bench.guard.report().holds, 2);
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn states_that_come_late_are_as_old_as_their_stamps() {
     assert_eq!(bench.state(), State::Armed, "{}", bench.guard.report().sentence);
     // time-out of 0.1 s: each state comes in time, and each is 0.15 s old
     let mut late = 0.035;
-    while bench.state() == State::Armed {
+    while bench.state() == State::Armed && late < 1.0 {
         (late, bench.stamp_offset) = (late + 0.0009, bench.stamp_offset - 0.0009);
         bench.tick();
     }

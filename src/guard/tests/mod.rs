@@ -2,7 +2,9 @@
 
 mod arming;
 mod boundaries;
+mod edges;
 mod endings;
+mod late;
 mod limits;
 mod recovery;
 mod streams;
@@ -37,7 +39,7 @@ struct Bench {
 impl Bench {
     fn new(config: Config, robot: Robot, at: PerJoint) -> Self {
         let arm = if robot == Robot::Both { Robot::Fr3 } else { robot };
-        let dt = config.tick_secs();
+        let dt = 1.0 / config.command_rate_hz;
         let guard = Guard::new(config, &contract(robot), arm, None, None).unwrap();
         Self {
             names: guard.names().clone(),

@@ -72,6 +72,12 @@ fn recovery_never_moves_the_arm() {
 }
 
 #[test]
+fn a_person_is_told_what_comes_next() {
+    assert!(Recovery::AskRobot.advice().contains("then recover again"));
+    assert!(Recovery::Recovered.advice().contains("call ~/arm"));
+}
+
+#[test]
 fn recoveries_are_limited() {
     let mut bench = moving();
     bench.mode = Some(Mode::Reflex);

@@ -5,6 +5,7 @@ use crate::contract::Snapshot;
 use crate::data::{Change, GoalPose, JointState, Stage};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Mode, Swap};
+use crate::link::Form;
 use crate::option::Running;
 use crate::policy::Policy;
 use crate::robot::PerJoint;
@@ -66,7 +67,8 @@ impl Pilot {
         let names = self.joints.names().clone();
         let settings = &self.settings;
         let described = settings.described.as_ref();
-        let mut guard = Guard::new(settings.guard.clone(), contract, settings.arm, Some(names), described)?;
+        let guard = Guard::new(settings.guard.clone(), contract, settings.arm, Some(names), described)?;
+        let mut guard = guard.telling_the_way(self.link.form == Form::Trajectory);
         let policy = Policy::new(snapshot)?;
         guard.offer(snapshot, true)?;
         self.resets = guard.resets();

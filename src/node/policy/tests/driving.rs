@@ -220,6 +220,27 @@ fn a_trajectory_controller_is_told_the_way_to_rest_with_each_command() {
     }
     let moving = world.trajectories.iter().filter(|trajectory| 5 < trajectory.points.len()).count();
     assert!(moving > 100, "the arm moved in {moving} of 300 commands");
+    // five periods late, it is met on its way to rest
+    for _ in 0..500 {
+        if 10 < world.trajectories.last().unwrap().points.len() {
+            break;
+        }
+        let far = if world.position[0] < 0.1 { 0.3 } else { -0.3 };
+        world.pilot.goal(&GoalPose { frame: "fr3_link0".into(), position: [0.45, far, 0.4], ..goal() }).unwrap();
+        world.now += 0.01;
+        world.stamp += 0.01;
+        world.pilot.states(&world.state(), world.now).unwrap();
+        let command = world.pilot.beat(world.now);
+        world.obey(command);
+    }
+    let before = world.trajectories.last().unwrap().clone();
+    world.now += 0.06;
+    world.stamp += 0.06;
+    world.pilot.states(&world.state(), world.now).unwrap();
+    let Some(Command::Trajectory(met)) = world.pilot.beat(world.now) else { panic!("{}", world.guard().sentence) };
+    for joint in 0..ARM_DOF {
+        assert!((met.points[0].position[joint] - before.points[6].position[joint]).abs() < 1e-9, "joint {joint}");
+    }
 }
 
 #[test]

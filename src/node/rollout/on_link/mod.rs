@@ -16,7 +16,7 @@ use crate::contract::Contract;
 use crate::data::JointState;
 use crate::error::{Error, Result};
 use crate::guard::{self, Guard, Mode};
-use crate::link::{Command, Due, Joints, Link, Preset, Rate, joint_names, shown};
+use crate::link::{Command, Due, Form, Joints, Link, Preset, Rate, joint_names, shown};
 use crate::robot::{Limits, PerJoint, Robot};
 use reset::Asked;
 use std::sync::Arc;
@@ -104,6 +104,7 @@ impl OnLink {
         let names = joint_names(settings.arm, &settings.prefix)?;
         let described = settings.described.as_ref();
         let guard = Guard::new(settings.guard.clone(), &contract, settings.arm, Some(names.clone()), described)?;
+        let guard = guard.telling_the_way(link.form == Form::Trajectory);
         Ok(Self {
             agent: if link.simulated { agent } else { agent.unstoppable() },
             ticks: Ticks::new(contract.control_period_secs),
