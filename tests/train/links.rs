@@ -22,16 +22,18 @@ fn said(run: &Path, words: &str) -> bool {
     files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|text| text.contains(words))
 }
 
+/// A process in this domain.
+fn start(domain: impl ToString, command: &mut Command) -> Process {
+    let command = command.env("ROS_DOMAIN_ID", domain.to_string()).env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+    Process(command.stdin(Stdio::null()).spawn().unwrap())
+}
+
 #[test]
 fn arms_of_a_simulator_are_learned_on_and_one_that_stops_is_taken_up_again() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let (domain, _held) = free_domain();
-    let there = |command: &mut Command| {
-        let command =
-            command.env("ROS_DOMAIN_ID", domain.to_string()).env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-        Process(command.stdin(Stdio::null()).spawn().unwrap())
-    };
+    let there = |command: &mut Command| start(domain, command);
     let sim = |namespace: &str, clock: bool| {
         let (namespace, clock) = (format!("__ns:={namespace}"), format!("sim.clock:={clock}"));
         let arguments = ["sim", "--paced", "--ros-args", "-r", &namespace, "-p", &clock];
@@ -70,11 +72,7 @@ fn a_simulator_is_reset_before_each_episode_by_the_standard_service() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let (domain, _held) = free_domain();
-    let there = |command: &mut Command| {
-        let command =
-            command.env("ROS_DOMAIN_ID", domain.to_string()).env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-        Process(command.stdin(Stdio::null()).spawn().unwrap())
-    };
+    let there = |command: &mut Command| start(domain, command);
     let _sim = there(&mut handoff(&["sim", "--paced", "--ros-args", "-p", "sim.real_time_factor:=4.0"]));
     let resets = folder.path().join("resets");
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/train/reset.py");

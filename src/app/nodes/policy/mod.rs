@@ -21,6 +21,7 @@ use crate::ros::{self, Lifecycle, Node, Qos, msg, srv};
 use crate::run::{RunDir, Which, load_snapshot};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 
 /// Node `policy`: runs a trained policy on an arm, guarded.
@@ -47,7 +48,8 @@ pub(in crate::app) fn policy(arguments: &cli::Policy) -> Result<()> {
     run(&arguments.node, stopper, node.spin()?, async {
         let moved = async {
             if let Some(hand) = &hand {
-                hand::run(|goal| hand.pursue(goal), wishes, told).await;
+                let start = Instant::now();
+                hand::run(|goal| hand.pursue(goal), || start.elapsed().as_secs_f64(), wishes, told).await;
             }
             std::future::pending().await
         };
